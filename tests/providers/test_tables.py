@@ -324,4 +324,4 @@ def test_the_sentence_about_a_missing_key_is_in_the_table_alone() -> None:
         for path in source.rglob("*.py")
         if sentence.search(path.read_text(encoding="utf-8"))
     }
-    assert found == {"providers/search.py"}
+    assert found == {"texts/en.py"}

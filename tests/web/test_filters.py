@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.language import in_language
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.texts import in_language
 from hikidashi.web.filters import (
     ExtractOptions,
     SearchFilters,

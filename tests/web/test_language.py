@@ -17,17 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hikidashi.web
-from hikidashi.common.language import Language, LocalizedText, in_language, localized
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.texts import TABLES, Language, in_language, localized
 from hikidashi.web.answers.fence import fence
 from hikidashi.web.answers.format import format_error, format_extract
+from hikidashi.web.messages import api_error, message, reason
 from hikidashi.web.providers.local import LocalSearchProvider
 from hikidashi.web.providers.searxng import SearxngProvider
 from hikidashi.web.providers.tavily.client import TavilyAPIClient
 from hikidashi.web.results import ExtractResults, FailedPage
 from hikidashi.web.tools import TOOL_NAMES, WebTools, definition
-from hikidashi.web.wording.messages import TABLES, api_error, message
-from hikidashi.web.wording.reasons import ReasonCode, reason, translate_reason
 
 JAPANESE = "レート制限を超過しました（HTTP 429）。3秒後に再試行できます。"
 ENGLISH = "The rate limit is exceeded (HTTP 429). Try again in 3 seconds."
@@ -78,16 +77,15 @@ def test_a_localized_text_is_text_like_any_other() -> None:
     assert json.dumps(reason("page_failed")) == '"the page could not be extracted"'
 
 
-def test_a_reason_that_arrives_as_plain_text_is_translated_with_the_reason_inside_it() -> None:
-    sent = str(reason("robots_unreadable", why=reason("status", status=503)))
+def test_a_reason_is_told_with_the_reason_inside_it_in_the_same_language() -> None:
+    sent = reason("robots_unreadable", why=reason("status", status=503))
     assert sent == "its robots.txt could not be read: the server answered 503"
-    assert translate_reason(sent, "ja") == "robots.txt を読めないため読み取りません（サーバーの応答は 503 でした）"
+    assert in_language(sent, "ja") == "robots.txt を読めないため読み取りません（サーバーの応答は 503 でした）"
 
 
 @given(st.text(max_size=200))
 def test_text_of_others_is_never_changed_by_translation(text: str) -> None:
     assert in_language(text, "ja") is text
-    assert translate_reason(text, "en") is text
 
 
 # Public constructors convert at their border: what `str(error)` gives is in the language that was asked for.
@@ -171,8 +169,6 @@ EDGES = {
     "providers/tavily/client.py",
     "pydantic_ai.py",
     "tools.py",
-    "wording/messages.py",
-    "wording/reasons.py",
 }
 
 
@@ -197,7 +193,7 @@ def test_there_is_one_language_type() -> None:
         for path in source.rglob("*.py")
         if re.search(r"^_?Language\b.*=", path.read_text(encoding="utf-8"), re.MULTILINE)
     ]
-    assert named == [source / "common" / "language.py"]
+    assert named == [source / "texts" / "__init__.py"]
     assert hikidashi.web.Language is Language
 
 
@@ -211,16 +207,12 @@ def placeholders(template: str) -> set[str]:
 def test_every_language_has_the_same_texts_with_the_same_placeholders() -> None:
     assert set(TABLES) == set(get_args(Language))
     english = TABLES["en"]
-    for table in TABLES.values():
-        assert list(table) == list(english)
-        for key, template in table.items():
-            assert placeholders(template) == placeholders(english[key]), key
-
-
-def test_every_reason_has_a_code_and_every_code_a_reason() -> None:
-    assert [f"reason.{code}" for code in get_args(ReasonCode)] == [
-        key for key in TABLES["en"] if key.startswith("reason.")
-    ]
+    for rooms in TABLES.values():
+        assert list(rooms) == list(english)
+        for room, table in rooms.items():
+            assert list(table) == list(english[room])
+            for key, template in table.items():
+                assert placeholders(template) == placeholders(english[room][key]), key
 
 
 class Unreachable:
@@ -234,7 +226,7 @@ class Unreachable:
 
 async def test_a_third_language_is_one_more_table(monkeypatch: pytest.MonkeyPatch) -> None:
     french = {
-        **TABLES["en"],
+        **TABLES["en"]["web"],
         "RATE_LIMIT_ERROR": "Trop de requêtes (HTTP {status}).{wait}{detail}",
         "wait": " Réessayez dans {seconds:g} secondes.",
         "reason.status": "le serveur a répondu {status}",
@@ -244,7 +236,7 @@ async def test_a_third_language_is_one_more_table(monkeypatch: pytest.MonkeyPatc
         "fence.source": "Source : ",
         "tool.tavily_search": "Chercher sur le Web",
     }
-    monkeypatch.setitem(TABLES, FRENCH, french)
+    monkeypatch.setitem(TABLES, FRENCH, {**TABLES["en"], "web": french})
     text = "Trop de requêtes (HTTP 429). Réessayez dans 3 secondes."
 
     error = limited()
@@ -254,7 +246,7 @@ async def test_a_third_language_is_one_more_table(monkeypatch: pytest.MonkeyPatc
         text,
     )
     assert format_error(error, language=FRENCH) == f"Erreur de l’API Tavily: {text}\nType d’erreur: RATE_LIMIT_ERROR"
-    failed = FailedPage(url="https://a.fr/", error="the server answered 404")
+    failed = FailedPage(url="https://a.fr/", error=reason("status", status=404))
     assert format_extract(ExtractResults(results=(), failed_results=(failed,)), language=FRENCH).endswith(
         "## URL en échec\n- https://a.fr/: le serveur a répondu 404"
     )
@@ -272,7 +264,9 @@ def test_a_language_without_a_table_is_refused_and_a_missing_translation_is_engl
 
 @given(st.text(max_size=40), st.integers())
 def test_values_are_filled_in_as_they_are_in_each_language(text: str, number: int) -> None:
-    inner = localized({"en": "in {number}", "ja": "{number}の中"}, "ja", number=number)
-    outer = localized({"en": "{text}: {inner}", "ja": "{inner}、{text}"}, "en", text=text, inner=inner)
-    assert isinstance(outer, LocalizedText)
-    assert (outer, in_language(outer, "ja")) == (f"{text}: in {number}", f"{number}の中、{text}")
+    inner = localized("web", "reason.status", "ja", status=number)
+    outer = localized("web", "reason.robots_unreadable", "en", why=inner)
+    assert outer == f"its robots.txt could not be read: the server answered {number}"
+    assert in_language(outer, "ja") == f"robots.txt を読めないため読み取りません（サーバーの応答は {number} でした）"
+    assert in_language(localized("web", "fence.source"), "en") == "Source: "
+    assert localized("web", "detail", "en", text=text).strip() == f"The API says: {text}".strip()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.language import in_language
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.texts import in_language
 from hikidashi.web.language import errors_in
 from hikidashi.web.results import FailedPage
 from hikidashi.web.validate import (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.language import in_language
-from hikidashi.web.wording.messages import wait_message
+from hikidashi.texts import in_language
+from hikidashi.web.messages import wait_message
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 HOUR, DAY = 3600, 86_400

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from ..common.language import Language
+from ..texts import Language
 from ._turns import Turn, turns_of
 from .conversation import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
 from .failures import Audience, NoAnswerError, cause_of, kind_of, sentence, short_cause

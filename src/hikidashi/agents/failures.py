@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from ..common.language import Language
+from ..texts import Language
 from ..web.redact import redacted
 
 __all__ = ["Audience", "Kind", "NoAnswerError", "cause_of", "kind_of", "sentence", "short_cause"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from ..common.language import Language
+from ..texts import Language
 
 __all__ = ["SEARCH_PROMPT", "default_prompt"]
 

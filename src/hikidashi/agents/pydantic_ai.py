@@ -7,10 +7,9 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
-from ..common.language import Language
 from ..errors import ConfigError, MissingExtra, Unsupported
-from ..providers.chat import CHAT_MODELS
-from ..providers.package import load
+from ..providers import CHAT_MODELS, load
+from ..texts import Language
 from ..web.answers.bounded import ANSWER_TOKENS
 from ..web.answers.fence import Untrusted
 from ..web.providers.choose import configured_provider

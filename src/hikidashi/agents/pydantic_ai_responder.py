@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from ..common.language import Language
 from ..errors import MissingExtra
+from ..texts import Language
 from ._base import BaseResponder, EventQueue
 from ._turns import Turn
 from .failures import Audience

@@ -8,9 +8,9 @@ from contextlib import aclosing
 from inspect import isawaitable
 from typing import Any, Protocol, cast
 
-from ..common.language import Language
 from ..config import AgentConfig
 from ..errors import MissingExtra, ToolValidationError
+from ..texts import Language
 from ..web.providers.per_loop import PerLoop
 from ._base import BaseResponder, EventQueue
 from ._turns import Turn

@@ -15,8 +15,8 @@ import typer
 from typer.core import TyperGroup
 
 from hikidashi import __version__
-from hikidashi.common.language import Language
 from hikidashi.errors import HikidashiError
+from hikidashi.texts import Language
 
 from .config import config
 from .serve.commands import serve

@@ -10,8 +10,8 @@ from typing import NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from hikidashi.common.language import Language
 from hikidashi.errors import ConfigError, SearchLogError, ToolSearchError, ToolSourceError
+from hikidashi.texts import Language
 from hikidashi.web.redact import redacted
 
 from .wrap import wrapped_at_spaces

@@ -6,9 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, get_args
 
-from ..common.language import Language
-from ..providers.chat import CHAT_MODELS, ChatModel, api_models, chat_model_of
-from ..providers.search import DEFAULT_RANKER, DEFAULT_SEARCH_PROVIDER, SEARCH_PROVIDERS, Ranker, SearchProviderInfo
+from ..providers import (
+    CHAT_MODELS,
+    DEFAULT_RANKER,
+    DEFAULT_SEARCH_PROVIDER,
+    SEARCH_PROVIDERS,
+    ChatModel,
+    Ranker,
+    SearchProviderInfo,
+    api_models,
+    chat_model_of,
+)
+from ..texts import Language
 from ._rules import address, choice, flag, number, one_of, secret, text
 from .gateway import GatewayConfig, ServerConfig
 from .section import Section, rules_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..common.language import Language, LocalizedText
+from ..texts import LocalizedText, localized
 from .package import Package
 
 __all__ = [
@@ -31,34 +31,6 @@ Ability = Literal["crawl", "map", "all_filters", "all_crawl_options"]
 Reader = Literal["client", "caller", "command", "config"]
 """The audience of the error about a missing key: a caller of the client or of `choose_provider`, the user of a command
 or a config."""
-
-# `{others}` is a provider that needs neither key nor address.
-_NO_KEY: dict[Language, str] = {"ja": "{title} の API キーがありません。", "en": "There is no {title} API key. "}
-_SET_KEY: dict[Language, str] = {
-    "ja": "環境変数 {variable} を設定するか、api_key を指定してください。",
-    "en": "Set {variable}, or pass `api_key`.",
-}
-_MISSING_KEY: dict[Reader, dict[Language, str]] = {
-    "client": {"ja": _NO_KEY["ja"] + _SET_KEY["ja"], "en": _NO_KEY["en"] + _SET_KEY["en"]},
-    "caller": {
-        "ja": _NO_KEY["ja"] + _SET_KEY["ja"] + 'キーなしで使うには provider="{others}" {keyless}を指定してください。',
-        "en": _NO_KEY["en"] + _SET_KEY["en"] + ' Without one, use provider="{others}"{keyless}.',
-    },
-    "command": {
-        "ja": _NO_KEY["ja"] + "環境変数 {variable} を設定するか、--provider {others} {keyless}を指定してください。",
-        "en": _NO_KEY["en"] + "Set {variable}, or use --provider {others}{keyless}.",
-    },
-    "config": {
-        "ja": "api_key がないため、ウェブツールは提供されません。キーを設定する（api_key: ${{{variable}}}）か、"
-        "provider: {others} を指定してください。",
-        "en": "has no api_key: the web tools are not offered. "
-        "Set the key (api_key: ${{{variable}}}), or choose provider: {others}.",
-    },
-}
-_KEYLESS: dict[Reader, dict[Language, str]] = {
-    "caller": {"ja": "または keyless=True ", "en": ", or pass `keyless=True`"},
-    "command": {"ja": "または --keyless ", "en": ", or --keyless"},
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,16 +73,17 @@ class SearchProviderInfo:
         return (*self.packages, *self.ranker_packages.get(ranker, ()))
 
     def missing_key(self, reader: Reader) -> LocalizedText:
-        """The error that its key is missing, in all languages."""
-        keyless = _KEYLESS.get(reader, {}) if "keyless" in self.options else {}
-        others = next(other.name for other in SEARCH_PROVIDERS.values() if not other.needs_setup)
-        texts: dict[Language, str] = {
-            language: text.format(
-                title=self.title, variable=self.key_variable, others=others, keyless=keyless.get(language, "")
-            )
-            for language, text in _MISSING_KEY[reader].items()
-        }
-        return LocalizedText.of(texts, "en")
+        """The error that its key is missing."""
+        has_another_way = reader in ("caller", "command") and "keyless" in self.options
+        return localized(
+            "providers",
+            f"missing_key.{reader}",
+            "en",
+            title=self.title,
+            variable=self.key_variable,
+            others=next(other.name for other in SEARCH_PROVIDERS.values() if not other.needs_setup),
+            keyless=localized("providers", f"keyless.{reader}") if has_another_way else "",
+        )
 
 
 _HTTPX = Package(module="httpx", name="httpx", extra="web")

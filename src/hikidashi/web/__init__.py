@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from ..common.language import Language as Language
     from ..errors import ErrorType as ErrorType
     from ..errors import FetchRefused as FetchRefused
     from ..errors import TavilyAPIError as TavilyAPIError
     from ..errors import WebIndexError as WebIndexError
+    from ..texts import Language as Language
     from .answers.fence import Untrusted as Untrusted
     from .answers.format import format_context as format_context
     from .answers.format import format_error as format_error

@@ -14,10 +14,10 @@ from typing import Any, cast
 from ..providers.search import providers_that_can
 from .crawl.options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
+from .messages import validation_error
 from .provider import AnswerKind, SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .validate import MOST_RESULTS
-from .wording.messages import validation_error
 
 __all__ = ["ask_context", "ask_crawl", "ask_extract", "ask_map", "ask_search", "supported_filters"]
 

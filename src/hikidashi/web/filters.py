@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
-from ..providers.search import providers_that_can
+from ..providers import providers_that_can
+from .messages import validation_error
 from .pages.address import host_of
 from .validate import check_choice, check_instance, check_query, check_texts
-from .wording.messages import validation_error
 
 __all__ = [
     "EXTRACT_DEFAULTS",

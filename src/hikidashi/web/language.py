@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from ..common.language import Language, LocalizedText, in_language
 from ..errors import TavilyAPIError
+from ..texts import Language, LocalizedText, in_language
 from .crawl.options import CrawlResults, MapResults
 from .results import ExtractResults, SearchResults
 

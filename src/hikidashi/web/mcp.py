@@ -7,8 +7,8 @@ from collections.abc import Generator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
-from ..common.language import Language
 from ..errors import MissingExtra
+from ..texts import Language
 from .answers.fence import Untrusted
 from .provider import SearchProvider
 from .tools import web_tools

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..common.language import Language
 from ..errors import TavilyAPIError
+from ..texts import Language
 from .answers.bounded import bounded_hits
 from .answers.format import format_context, format_error, format_extract, format_search
 from .log import log_verbose_tool_done, log_verbose_tool_start

@@ -13,8 +13,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import WithJsonSchema
 
-from ..common.language import Language
 from ..errors import MissingExtra
+from ..texts import Language
 from ..tool import ToolResult
 from .answers.bounded import ANSWER_TOKENS
 from .answers.fence import Untrusted

@@ -14,9 +14,9 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, get_args
 
-from ..common.language import Language, in_language
 from ..convert.functions import from_function
 from ..errors import ErrorType, HikidashiError, TavilyAPIError
+from ..texts import Language, check_language, in_language, texts
 from ..tool import Tool, ToolAnnotations, ToolResult, text
 from .answers.bounded import (
     ANSWER_TOKENS,
@@ -30,12 +30,12 @@ from .call_provider import ask_context, ask_extract, ask_search, supported_filte
 from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
 from .language import errors_in
 from .log import log_verbose_tool_failed, shown_urls
+from .messages import api_error
 from .presentation import Presentation, WebResults
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
 from .text.shorten import short_line
 from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
-from .wording.messages import api_error, check_language, texts
 
 __all__ = [
     "META",
@@ -81,7 +81,7 @@ SPEC_PRESENTATION = Presentation()
 def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS) -> Definition:
     """The definition of `tool_name`; for `tavily_search` exactly that of section 6.2 of spec 000."""
     return Definition(
-        description=texts(language)[f"tool.{tool_name}"],
+        description=texts("web", language)[f"tool.{tool_name}"],
         input_schema=_schema(tool_name, _TAKES[tool_name][0], language, defaults),
     )
 
@@ -96,7 +96,7 @@ def full_definition(
     filters = [] if provider is None else supported_filters(provider)
     more = ["query", "offset"] if tool_name == "tavily_extract" else filters
     return Definition(
-        description=texts(language)[f"tool.{tool_name}"],
+        description=texts("web", language)[f"tool.{tool_name}"],
         input_schema=_schema(tool_name, [*_TAKES[tool_name][0], *more], language, defaults),
     )
 
@@ -315,7 +315,7 @@ _TAKES: dict[str, tuple[list[str], list[str]]] = {
 
 
 def _schema(tool_name: str, names: Sequence[str], language: Language, defaults: SearchDefaults) -> dict[str, Any]:
-    words = texts(language)
+    words = texts("web", language)
     properties = {name: deepcopy(_ARGUMENTS[name]) for name in names}
     for name, described in properties.items():
         key = "extract_query" if (tool_name, name) == ("tavily_extract", "query") else name

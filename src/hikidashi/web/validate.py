@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from ..errors import FetchRefused
+from .messages import reason, validation_error
 from .pages.address import parse_url
 from .provider import SearchDepth
 from .results import FailedPage
-from .wording.messages import validation_error
-from .wording.reasons import reason
 
 __all__ = [
     "LONGEST_QUERY",

@@ -7,10 +7,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.language import in_language
+from hikidashi.texts import in_language
 from hikidashi.tokens import estimate_tokens
 from hikidashi.web.answers.bounded import bounded_context, bounded_hits, bounded_pages, part_of
 from hikidashi.web.answers.format import format_extract, format_search
+from hikidashi.web.messages import reason
 from hikidashi.web.results import (
     ExtractedPage,
     ExtractResults,
@@ -19,7 +20,6 @@ from hikidashi.web.results import (
     SearchHit,
     SearchResults,
 )
-from hikidashi.web.wording.reasons import reason
 
 
 @given(st.text(max_size=2_000), st.integers(1, 60))

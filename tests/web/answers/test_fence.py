@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.language import Language
+from hikidashi.texts import Language
 from hikidashi.web.answers.fence import fence, unfenced
 
 pieces = st.lists(

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.language import Language
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.texts import Language
 from hikidashi.web.answers.format import format_context, format_error, format_extract, format_search
+from hikidashi.web.messages import reason
 from hikidashi.web.results import (
     ExtractedPage,
     ExtractResults,
@@ -123,7 +124,7 @@ def test_an_extraction_that_failed_throughout_says_so_before_the_failures() -> N
 
 
 def test_our_own_reasons_are_told_in_the_language_of_the_answer() -> None:
-    refused = ExtractResults(results=(), failed_results=(FailedPage(url="x", error="it names no valid host"),))
+    refused = ExtractResults(results=(), failed_results=(FailedPage(url="x", error=reason("host")),))
 
     assert format_extract(refused).endswith("- x: 有効なホスト名がありません")
     assert format_extract(refused, language="en").endswith("- x: it names no valid host")

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import FetchRefused
+from hikidashi.texts import in_language
+from hikidashi.web.messages import reason
 from hikidashi.web.pages.address import check_url, encoded_url, is_public, parse_url, readable_url
-from hikidashi.web.wording.reasons import reason, translate_reason
 
 LOOPBACK_IN_DISGUISE = [
     "http://127.0.0.1/",
@@ -237,9 +238,9 @@ def test_a_refusal_survives_pickle() -> None:
 def test_reasons_are_told_in_japanese_and_english() -> None:
     english = reason("status", status=404)
     assert english == "the server answered 404"
-    assert translate_reason(english, "en") == english
-    assert translate_reason(english, "ja") == "サーバーの応答は 404 でした" == translate_reason(str(english), "ja")
-    assert translate_reason("a server's own words", "ja") == "a server's own words"
+    assert in_language(english, "en") == english
+    assert in_language(english, "ja") == "サーバーの応答は 404 でした"
+    assert in_language("a server's own words", "ja") == "a server's own words"
 
 
 def test_an_address_that_somebody_else_fetches_may_have_any_port_but_no_private_host() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from hikidashi.common.language import in_language
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.texts import in_language
 from hikidashi.web.providers.tavily._credits import CreditMeter, extract_cost, search_cost
 
 

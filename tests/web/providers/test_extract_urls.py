@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hikidashi.common.language import in_language
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.texts import in_language
 from hikidashi.web.pages.extract import Extractor
 from hikidashi.web.pages.fetch import Fetcher
 from hikidashi.web.providers.extract_urls import extract_urls

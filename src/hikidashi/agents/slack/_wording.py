@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...common.language import Language
+from ...texts import Language
 
 __all__ = ["WAITING", "Language", "Words", "words_in"]
 

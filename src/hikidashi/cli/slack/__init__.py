@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hikidashi.common.language import Language
+from hikidashi.texts import Language
 
 __all__ = ["EXAMPLES", "slack"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import typer
 
 from hikidashi.common.folders import cache_folder
-from hikidashi.common.language import in_language
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.providers.search import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, Ranker, names_taking
+from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, Ranker, names_taking
+from hikidashi.texts import in_language
 from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.choose import choose_provider, provider_name
 

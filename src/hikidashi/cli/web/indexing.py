@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
+from hikidashi.texts import in_language
 from hikidashi.web.crawl.options import CrawlOptions
 from hikidashi.web.providers.local import IndexTotals, IngestEvent, LocalIndex, ingest
 from hikidashi.web.providers.local.documents.sources import is_web_address
 from hikidashi.web.providers.local.watch import Snapshot, changed, snapshot
-from hikidashi.web.wording.reasons import translate_reason
 
 from ..output import Language, stderr, stdout
 from ..tools.text import clean, counted
@@ -72,7 +72,7 @@ class _Tally:
         self.counts[event.kind] += 1
         if event.kind not in self.reasons:
             return None
-        reason = translate_reason(event.reason, self.language)
+        reason = in_language(event.reason, self.language)
         self.reasons[event.kind].append({"url": event.url, "reason": reason})
         if self.counts[event.kind] > _MOST_COMPLAINTS:
             return None

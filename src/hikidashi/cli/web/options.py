@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hikidashi.common.language import Language
-from hikidashi.providers.search import DEFAULT_RANKER, SEARCH_PROVIDERS, Ranker, names_taking
+from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Ranker, names_taking
+from hikidashi.texts import Language
 
 if TYPE_CHECKING:
     from hikidashi.web.crawl.options import CrawlOptions

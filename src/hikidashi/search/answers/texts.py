@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 
-from ...common.language import Language
+from ...texts import Language
 from ..catalog import MAX_LIMIT
 from ..engine.entry import Entry
 from ..records.log import Recorder

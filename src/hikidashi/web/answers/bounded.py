@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...tokens import estimate_tokens
+from ..messages import message
 from ..results import ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ..text.shorten import short_line
-from ..wording.messages import message
 
 __all__ = [
     "ANSWER_TOKENS",

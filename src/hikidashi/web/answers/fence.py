@@ -10,8 +10,7 @@ import re
 import secrets
 from typing import Literal
 
-from ...common.language import Language
-from ..wording.messages import texts
+from ...texts import Language, texts
 
 __all__ = ["Untrusted", "fence", "unfenced"]
 
@@ -30,7 +29,7 @@ def fence(text: str, *, source: str | None = None, language: Language = "ja") ->
     `source`, where the text comes from, may come from the web itself and is placed inside the fence.
     """
     tag = f"{_TAG}-{secrets.token_hex(8)}"
-    words = texts(language)
+    words = texts("web", language)
     origin = "" if source is None else f"{words['fence.source']}{' '.join(source.split())}\n"
     return f"{words['fence.notice'].format(tag=tag)}\n<{tag}>\n{_escaped(origin + text)}\n</{tag}>"
 

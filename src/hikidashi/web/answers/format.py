@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...common.language import Language
 from ...common.unicode import well_formed
 from ...errors import ErrorType, TavilyAPIError
+from ...texts import Language, in_language, texts
 from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from ..wording.messages import texts
-from ..wording.reasons import translate_reason
 
 __all__ = ["format_context", "format_error", "format_extract", "format_search"]
 
 
 def format_search(results: SearchResults, *, language: Language = "ja") -> str:
     """The hits as a numbered list (section 2.4), or a sentence that there are none."""
-    words = texts(language)
+    words = texts("web", language)
     hits = [_hit(number, hit, words) for number, hit in enumerate(results.results, start=1)]
     return _sections(
         [f"## {words['format.search']}: {_line(results.query)}", *(hits or [words["format.nothing_found"]])]
@@ -28,7 +26,7 @@ def format_search(results: SearchResults, *, language: Language = "ja") -> str:
 
 def format_extract(results: ExtractResults, *, language: Language = "ja") -> str:
     """The text of each page, then the URLs that failed with their reasons (section 3.4)."""
-    words = texts(language)
+    words = texts("web", language)
     parts = [_page(page) for page in results.results]
     failed = [_failures(results.failed_results, language)] if results.failed_results else []
     if not parts:
@@ -39,15 +37,15 @@ def format_extract(results: ExtractResults, *, language: Language = "ja") -> str
 
 def format_context(context: SearchContext, *, language: Language = "ja") -> str:
     """The passages under a heading (section 4.4), or a sentence that there are none."""
-    words = texts(language)
+    words = texts("web", language)
     passages = well_formed(context.text) or words["format.nothing_found"]
     return _sections([f"## {words['format.context']}: {_line(context.query)}", passages])
 
 
 def format_error(error: TavilyAPIError, *, language: Language = "ja") -> str:
     """The error message and its type (section 5.3)."""
-    words = texts(language)
-    message = _line(translate_reason(error.message, language))
+    words = texts("web", language)
+    message = _line(in_language(error.message, language))
     return f"{words['format.error']}: {message}\n{words['format.error_type']}: {ErrorType(error.error_type).value}"
 
 
@@ -61,8 +59,8 @@ def _page(page: ExtractedPage) -> str:
 
 
 def _failures(failed: tuple[FailedPage, ...], language: Language) -> str:
-    reasons = (f"- {_line(page.url)}: {_line(translate_reason(page.error, language))}" for page in failed)
-    return "\n".join([f"## {texts(language)['format.failed']}", *reasons])
+    reasons = (f"- {_line(page.url)}: {_line(in_language(page.error, language))}" for page in failed)
+    return "\n".join([f"## {texts('web', language)['format.failed']}", *reasons])
 
 
 def _sections(sections: list[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from ...errors import FetchRefused, PageError
-from ..wording.reasons import reason
+from ..messages import reason
 
 if TYPE_CHECKING:
     from ..pages.fetch import Fetcher

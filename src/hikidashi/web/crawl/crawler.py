@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 from ...errors import FetchRefused, PageError
 from ..filters import ExtractOptions
+from ..messages import reason
 from ..pages.address import check_url
 from ..pages.extract import shared_extractor
 from ..pages.fetch import Fetched, Fetcher
 from ..results import ExtractedPage, FailedPage
 from ..text.passages import extracted_as
-from ..wording.reasons import reason
 from ._links import is_page, links_of
 from ._robots import Robots
 from .options import CrawlOptions, CrawlResults, MapResults, check_crawl_options, crawl_start, matches_any

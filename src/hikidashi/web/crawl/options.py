@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...errors import FetchRefused
 from ...providers.search import providers_that_can
 from ..filters import PageFormat
+from ..messages import reason, validation_error
 from ..pages.address import check_url
 from ..results import ExtractedPage, FailedPage
 from ..validate import check_choice, check_instance, check_texts
-from ..wording.messages import validation_error
-from ..wording.reasons import reason
 
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator

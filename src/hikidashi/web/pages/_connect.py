@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import Any, cast
 
 from ...errors import FetchRefused, MissingExtra
-from ..wording.reasons import reason
+from ..messages import reason
 from .address import is_public
 
 try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...errors import ErrorType, PageError
-from ..wording.reasons import ReasonCode, reason
+from ..messages import reason
 
 __all__ = ["page_error", "status_error"]
 
-_TYPES: dict[ReasonCode, ErrorType] = {
+_TYPES: dict[str, ErrorType] = {
     "unresolved": ErrorType.NETWORK_ERROR,
     "unreachable": ErrorType.NETWORK_ERROR,
     "tls": ErrorType.NETWORK_ERROR,
@@ -16,7 +16,7 @@ _TYPES: dict[ReasonCode, ErrorType] = {
 }
 
 
-def page_error(url: str, code: ReasonCode, **values: object) -> PageError:
+def page_error(url: str, code: str, **values: object) -> PageError:
     """A `PageError` for `url` with the reason `code`."""
     return PageError(url, reason(code, **values), _TYPES.get(code, ErrorType.API_ERROR))
 

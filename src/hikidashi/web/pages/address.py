@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from urllib.parse import quote, urlsplit
 
 from ...errors import FetchRefused, MissingExtra
-from ..wording.reasons import ReasonCode, reason
+from ..messages import reason
 
 __all__ = ["Address", "check_url", "encoded_url", "host_of", "is_allowed", "is_public", "parse_url", "readable_url"]
 
@@ -273,5 +273,5 @@ def _is_local(host: str) -> bool:
     )
 
 
-def _refused(url: str, code: ReasonCode, **values: object) -> FetchRefused:
+def _refused(url: str, code: str, **values: object) -> FetchRefused:
     return FetchRefused(url, reason(code, **values), code)

@@ -9,11 +9,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import get_args
 
 from ...errors import MissingExtra
 from ..results import ExtractedPage
-from ..wording.reasons import ReasonCode
 from ._errors import page_error
 from ._worker_process import WorkerDied, WorkerProcess
 from .fetch import Fetched
@@ -21,7 +19,6 @@ from .fetch import Fetched
 __all__ = ["Extractor", "extract_page", "shared_extractor"]
 
 _MODULE = f"{__package__}._extract_worker"
-_REASONS = frozenset(get_args(ReasonCode))
 
 
 class Extractor:
@@ -88,7 +85,7 @@ class Extractor:
             failed = answer.get("failed")
             if failed is None:
                 return ExtractedPage(url=url, raw_content=text.decode("utf-8"), title=answer["title"])
-            if failed in _REASONS:
+            if failed != "too_much":
                 raise page_error(url, failed, kind=content_type or "a binary file")
         raise page_error(url, "pdf_too_long" if is_pdf else "unreadable")
 

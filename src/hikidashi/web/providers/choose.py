@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ...common.language import Language, in_language, localized
 from ...errors import ErrorType, TavilyAPIError
 from ...providers.package import load
 from ...providers.search import (
@@ -18,6 +17,7 @@ from ...providers.search import (
     names_taking,
     preferred_search_provider,
 )
+from ...texts import Language, in_language, localized
 from ..provider import SearchProvider
 
 if TYPE_CHECKING:
@@ -25,26 +25,6 @@ if TYPE_CHECKING:
     from .cache import ResultCache
 
 __all__ = ["choose_provider", "configured_provider", "provider_name"]
-
-_SAYINGS: dict[str, tuple[str, str]] = {
-    "unknown": (
-        "プロバイダー {value} はありません。{allowed} のいずれかを指定してください。",
-        "There is no provider {value}. Choose one of {allowed}.",
-    ),
-    "no_address": (
-        "{title} のアドレスがありません。base_url に {example} のように指定するか、環境変数 {variable} を"
-        "設定してください。",
-        "There is no address of a {title}. Pass `base_url`, such as {example}, or set {variable}.",
-    ),
-    "keyless": (
-        'keyless=True は {provider} では使えません。provider="{takers}" を指定してください。',
-        '`keyless=True` does not go with provider="{provider}". Pass provider="{takers}".',
-    ),
-    "whose_address": (
-        "base_url {value} がどのプロバイダーのものか分かりません。provider に {takers} のいずれかを指定してください。",
-        "`base_url` {value} does not say which provider it belongs to. Pass `provider` with it: one of {takers}.",
-    ),
-}
 
 
 def provider_name(provider: str | None = None, *, api_key: str | None = None, language: Language = "ja") -> str:
@@ -144,6 +124,4 @@ def _row(provider: str | None, api_key: str | None, language: Language) -> Searc
 
 
 def _refused(key: str, language: Language, **values: object) -> TavilyAPIError:
-    japanese, english = _SAYINGS[key]
-    message = localized({"ja": japanese, "en": english}, language, **values)
-    return TavilyAPIError(message, ErrorType.VALIDATION_ERROR)
+    return TavilyAPIError(localized("web", f"provider.{key}", language, **values), ErrorType.VALIDATION_ERROR)

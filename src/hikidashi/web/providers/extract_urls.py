@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from ...errors import FetchRefused, PageError
 from ..filters import EXTRACT_DEFAULTS, ExtractOptions
+from ..messages import reason
 from ..pages.extract import Extractor, shared_extractor
 from ..pages.fetch import Fetcher
 from ..results import ExtractedPage, ExtractResults, FailedPage
 from ..text.passages import extracted_as
 from ..validate import check_urls
-from ..wording.reasons import reason
 
 __all__ = ["extract_urls", "read_pages"]
 

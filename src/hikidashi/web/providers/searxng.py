@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from ...common.language import Language
 from ...common.urls import is_loopback_url, split_base_url
 from ...errors import ErrorType, MissingExtra, TavilyAPIError
+from ...texts import Language, check_language
 from ..answers.context import pack_context
 from ..filters import (
     EXTRACT_DEFAULTS,
@@ -21,6 +21,7 @@ from ..filters import (
     refuse_unsupported,
 )
 from ..language import errors_in, in_own_language
+from ..messages import api_error, validation_error, wait_message
 from ..provider import SearchDepth
 from ..results import ExtractResults, SearchContext, SearchHit, SearchResults
 from ..text.shorten import short_line
@@ -32,7 +33,6 @@ from ..validate import (
     check_search_depth,
     check_texts,
 )
-from ..wording.messages import api_error, check_language, validation_error, wait_message
 from .httpx_pool import ENCODINGS, LARGEST_ANSWER, AnswerTooLarge, read_within_limits
 from .per_loop import PerLoop
 from .retry import RetryPolicy, parse_retry_after

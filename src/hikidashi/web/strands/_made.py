@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from ...common.language import Language
 from ...errors import MissingExtra
+from ...texts import Language
 from ..call_provider import supported_filters
 from ..provider import SearchProvider
 from ..tools import full_definition

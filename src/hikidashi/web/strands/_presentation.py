@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...common.language import Language, in_language
 from ...errors import ErrorType, HikidashiError, TavilyAPIError
+from ...texts import Language, in_language, texts
 from ..presentation import Presentation, WebResults
 from ..results import ExtractResults, SearchContext, SearchResults
-from ._text import WORDS, cut_hits, format_answer
+from ._text import cut_hits, format_answer
 
 __all__ = ["StrandsPresentation"]
 
@@ -47,14 +47,14 @@ class StrandsPresentation(Presentation):
             is_empty = not results.results and not (results.answer or "").strip()
         else:  # an extraction without pages says which could not be read
             is_empty = isinstance(results, SearchContext) and not results.text.strip()
-        return WORDS[language].nothing_found if is_empty else None
+        return texts("strands", language)["nothing_found"] if is_empty else None
 
     def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
         """A sentence without the cause, which is in the log; a wrong argument is explained to the model."""
         if error.error_type is ErrorType.VALIDATION_ERROR and error.status_code is None:
             return in_language(error.message, language)
-        words = WORDS[language]
-        return words.not_extracted if tool == self.extract_tool else words.failed
+        words = texts("strands", language)
+        return words["not_extracted"] if tool == self.extract_tool else words["failed"]
 
     def log_start(self, tool: str, arguments: Mapping[str, object]) -> None:
         """Log nothing: the line at the end has the arguments."""

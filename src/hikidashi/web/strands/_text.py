@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ...common.language import Language
 from ...common.unicode import well_formed
+from ...texts import Language, texts
 from ..answers.bounded import short_labels
 from ..results import SearchHit, SearchResults
 
-__all__ = ["WORDS", "Words", "cut_hits", "format_answer"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Words:
-    """The texts in one language."""
-
-    search: str
-    answer: str
-    results: str
-    no_query: str
-    no_urls: str
-    failed: str
-    nothing_found: str
-    not_extracted: str
-
-
-WORDS: dict[Language, Words] = {
-    "ja": Words(
-        search="検索結果",
-        answer="回答",
-        results="結果",
-        no_query="検索クエリを入力してください",
-        no_urls="URLを入力してください",
-        failed="検索できませんでした",
-        nothing_found="検索結果が見つかりませんでした",
-        not_extracted="抽出できませんでした",
-    ),
-    "en": Words(
-        search="Search results",
-        answer="Answer",
-        results="Results",
-        no_query="Please enter a search query",
-        no_urls="Please enter a URL",
-        failed="The search failed",
-        nothing_found="No results were found",
-        not_extracted="The extraction failed",
-    ),
-}
+__all__ = ["cut_hits", "format_answer"]
 
 
 def cut_hits(results: SearchResults, max_content_length: int) -> SearchResults:
@@ -66,16 +28,16 @@ def format_answer(results: SearchResults, *, max_content_length: int = 0, langua
 
     The content of each hit is cut after `max_content_length` characters, without an ellipsis; 0 is unlimited.
     """
-    words = WORDS[language]
+    words = texts("strands", language)
     answer = (results.answer or "").strip()
     if not answer and not results.results:
-        return words.nothing_found
-    parts = [f'## {words.search}: "{_line(results.query)}"']
+        return words["nothing_found"]
+    parts = [f'## {words["search"]}: "{_line(results.query)}"']
     if answer:
-        parts.append(f"### {words.answer}\n{answer}")
+        parts.append(f"### {words['answer']}\n{answer}")
     if results.results:
         hits = (_hit(number, hit, max_content_length) for number, hit in enumerate(results.results, start=1))
-        parts.append(f"### {words.results}\n" + "\n\n".join(hits))
+        parts.append(f"### {words['results']}\n" + "\n\n".join(hits))
     return well_formed("\n\n".join(parts))
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Unpack
 
-from ...common.language import Language
 from ...config import WebSearchConfig
 from ...config.register import web_search_to_offer
 from ...errors import MissingExtra
+from ...texts import Language, texts
 from ...tool import ToolResult
 from ..answers.bounded import ANSWER_TOKENS
 from ..answers.fence import Untrusted
@@ -29,7 +29,6 @@ from ..validate import as_list
 from ._failed import FailedText, reporting_failures
 from ._made import in_english, with_filters
 from ._presentation import StrandsPresentation
-from ._text import WORDS
 
 try:
     from strands import tool  # pyright: ignore[reportUnknownVariableType] - its schema is a bare `dict`
@@ -94,7 +93,7 @@ async def web_search(query: str, tool_context: ToolContext) -> str:
 async def _search(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
     config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
     if _is_blank(query):
-        return FailedText(WORDS[settings.language].no_query)
+        return FailedText(texts("strands", settings.language)["no_query"])
     return await _Tools(config, settings).call(
         "web_search",
         {"query": query},
@@ -118,7 +117,7 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
     """  # noqa: D400, D415 - a Japanese full stop
     config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
     if all(map(_is_blank, as_list(urls) or [])):
-        return FailedText(WORDS[settings.language].no_urls)
+        return FailedText(texts("strands", settings.language)["no_urls"])
     tools = _Tools(config, settings)
     return await tools.call(
         "web_extract",
@@ -145,7 +144,7 @@ async def web_context(query: str, tool_context: ToolContext) -> str:
 async def _context(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
     config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
     if _is_blank(query):
-        return FailedText(WORDS[settings.language].no_query)
+        return FailedText(texts("strands", settings.language)["no_query"])
     return await _Tools(config, settings).call(
         "web_context", {"query": query}, lambda web: web.context(query, **filters)
     )
@@ -191,26 +190,19 @@ class _Tools:
             await provider.aclose()
 
 
-_QUERY = {"type": "string", "description": "Search query"}
-_URLS = {"type": "array", "items": {"type": "string"}, "description": "URLs to read (http or https, at most 20)"}
-_PASSAGES_FOR = {
-    "type": "string",
-    "default": "",
-    "description": "Return only the passages relevant to this question",
-}
-_OFFSET = {
-    "type": "integer",
-    "default": 0,
-    "description": "Return each page from this character on, to continue a long page",
-}
+_ENGLISH = texts("strands", "en")
+_QUERY = {"type": "string", "description": _ENGLISH["argument.query"]}
+_URLS = {"type": "array", "items": {"type": "string"}, "description": _ENGLISH["argument.urls"]}
+_PASSAGES_FOR = {"type": "string", "default": "", "description": _ENGLISH["argument.extract_query"]}
+_OFFSET = {"type": "integer", "default": 0, "description": _ENGLISH["argument.offset"]}
 
 
 WEB_SEARCH_TOOLS: list[AgentTool] = [web_search]
 WEB_TOOLS: list[AgentTool] = [web_search, web_extract, web_context]
 _WEB_TOOLS_IN_ENGLISH: list[AgentTool] = [
-    in_english(web_search, "Search the web.", query=_QUERY),
-    in_english(web_extract, "Read the text of web pages.", urls=_URLS, query=_PASSAGES_FOR, offset=_OFFSET),
-    in_english(web_context, "Collect passages about a question from the web.", query=_QUERY),
+    in_english(web_search, _ENGLISH["tool.web_search"], query=_QUERY),
+    in_english(web_extract, _ENGLISH["tool.web_extract"], urls=_URLS, query=_PASSAGES_FOR, offset=_OFFSET),
+    in_english(web_context, _ENGLISH["tool.web_context"], query=_QUERY),
 ]
 
 

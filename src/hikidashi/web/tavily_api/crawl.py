@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from ...common.language import in_language
 from ...errors import TavilyAPIError
+from ...texts import in_language
 from ..crawl.options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
 from .requests import APIAnswer, answered, bad_request, failures, one_of, read_body
 

@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...common.language import in_language
 from ...errors import ErrorType, TavilyAPIError
+from ...texts import in_language
 from ..pages.address import host_of
 from ..results import ExtractResults, FailedPage, SearchHit
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.common.language import in_language
 from hikidashi.errors import MissingExtra, WebIndexError
+from hikidashi.texts import in_language
 from hikidashi.web.providers.local import IndexTotals, IngestEvent, LocalIndex, ingest
 from hikidashi.web.providers.local.documents import parsing as documents
 from hikidashi.web.providers.local.documents.parsing import Failed, read_file

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ...crawl.options import CrawlOptions, check_crawl_options
 from ...language import errors_in
+from ...messages import reason
 from ...validate import check_positive
-from ...wording.reasons import reason
 from ._writer import IndexWriter, Known, NewDocument
 from .documents.parsing import MAX_BYTES, Failed, Outcome, Same, Skipped, Touched, read_file, read_page
 from .documents.sources import PageFound, Plan, plan

@@ -10,9 +10,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, get_args
 
-from ....common.language import Language
 from ....errors import ErrorType, TavilyAPIError, WebIndexError
-from ....providers.search import DEFAULT_RANKER, Ranker
+from ....providers import DEFAULT_RANKER, Ranker
+from ....texts import Language, check_language
 from ...answers.context import DEFAULT_MAX_TOKENS, pack_context
 from ...filters import (
     EXTRACT_DEFAULTS,
@@ -24,6 +24,7 @@ from ...filters import (
     refuse_unsupported,
 )
 from ...language import errors_in, in_own_language
+from ...messages import api_error, message, reason, validation_error
 from ...pages.address import encoded_url
 from ...provider import SearchDepth
 from ...results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
@@ -36,8 +37,6 @@ from ...validate import (
     check_search_depth,
     check_urls,
 )
-from ...wording.messages import api_error, check_language, message, validation_error
-from ...wording.reasons import reason
 from ._database import NoIndex
 from .index import Found, LocalIndex
 

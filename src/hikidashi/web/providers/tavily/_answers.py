@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from ....errors import FetchRefused
+from ...messages import reason
 from ...pages.address import check_url
 from ...redact import redacted
 from ...results import ExtractedPage, FailedPage, SearchHit
-from ...wording.reasons import reason
 from ._errors import unexpected_shape
 
 __all__ = ["read_answer", "read_credits", "read_found_pages", "read_hits", "read_pages", "read_urls"]

@@ -13,11 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from ....common.language import in_language
 from ....common.urls import is_loopback_url
 from ....errors import ErrorType, MissingExtra, TavilyAPIError
-from ....providers.search import SEARCH_PROVIDERS
-from ...wording.messages import api_error
+from ....providers import SEARCH_PROVIDERS
+from ....texts import in_language
+from ...messages import api_error
 from ..httpx_pool import ENCODINGS, LifoTransport, read_within_limits
 from ..single_flight import SingleFlight
 from ._errors import translate

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from ....errors import ErrorType
-from ...wording.messages import api_error
+from ...messages import api_error
 
 if TYPE_CHECKING:
     from ...provider import SearchDepth

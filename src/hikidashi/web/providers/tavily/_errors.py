@@ -9,8 +9,8 @@ import re
 from typing import Any, cast
 
 from ....errors import ErrorType, MissingExtra, TavilyAPIError
+from ...messages import api_error, message, wait_message
 from ...redact import redacted
-from ...wording.messages import api_error, message, wait_message
 from ..httpx_pool import LARGEST_ANSWER, AnswerTooLarge
 from ..retry import parse_retry_after
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self, cast
 
-from ....common.language import Language
 from ....common.urls import is_loopback_url, split_base_url
+from ....texts import Language, check_language
 from ...answers.context import pack_context
 from ...crawl.options import CrawlOptions, CrawlResults, MapResults
 from ...filters import (
@@ -23,6 +23,7 @@ from ...filters import (
     check_filters,
 )
 from ...language import errors_in, in_own_language
+from ...messages import validation_error
 from ...provider import AnswerKind, SearchDepth
 from ...results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from ...validate import (
@@ -34,7 +35,6 @@ from ...validate import (
     check_search_depth,
     check_urls,
 )
-from ...wording.messages import check_language, validation_error
 from ..cache import ResultCache
 from ..per_loop import PerLoop
 from ..retry import RetryPolicy

@@ -11,9 +11,9 @@ from urllib.parse import unquote
 
 from .....common.unicode import well_formed
 from .....errors import FetchRefused, MissingExtra, PageError
+from ....messages import reason
 from ....pages.encoding import decode_page
 from ....text.split import Markup, split, title_of
-from ....wording.reasons import reason
 from .._writer import Known, NewDocument
 from ._dates import published_day
 from ._front_matter import front_matter

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from .....errors import FetchRefused, PageError
 from ....crawl.options import CrawlOptions
+from ....messages import reason, validation_error
 from ....pages.address import check_url, host_of
 from ....validate import as_list
-from ....wording.messages import validation_error
-from ....wording.reasons import reason
 from ._sitemap import is_sitemap, is_sitemap_index, locations
 from .parsing import PageText, has_no_text, page_text
 from .walk import FileFound, Unreadable, kind_of, walk

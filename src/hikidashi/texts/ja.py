@@ -1,10 +1,10 @@
-"""The Japanese texts of the web tools. The table of every language has the same keys and placeholders."""
+"""The Japanese texts, one table for each room: the keys and placeholders of `en`."""
 
 from __future__ import annotations
 
-__all__ = ["TEXTS"]
+__all__ = ["ROOMS"]
 
-TEXTS: dict[str, str] = {
+WEB = {
     # Arguments that are refused.
     "query_type": "検索クエリは文字列で指定してください（受け取った値: {value}）。",
     "query_empty": "検索クエリが空です（受け取った値: {value}）。1文字以上{limit}文字以下で指定してください。",
@@ -187,4 +187,56 @@ TEXTS: dict[str, str] = {
     "argument.exclude_domains": "このドメインのページを除く",
     "argument.country": "この国のページを優先する（英語の国名）",
     "argument.offset": "各ページをこの文字位置から返す（長いページの続きを読むとき）",
+    # The choice of a provider.
+    "provider.unknown": "プロバイダー {value} はありません。{allowed} のいずれかを指定してください。",
+    "provider.no_address": (
+        "{title} のアドレスがありません。base_url に {example} のように指定するか、環境変数 {variable} を"
+        "設定してください。"
+    ),
+    "provider.keyless": ('keyless=True は {provider} では使えません。provider="{takers}" を指定してください。'),
+    "provider.whose_address": (
+        "base_url {value} がどのプロバイダーのものか分かりません。provider に {takers} のいずれかを指定してください。"
+    ),
 }
+
+# The tools of spec 001, whose sentences these are.
+STRANDS = {
+    "search": "検索結果",
+    "answer": "回答",
+    "results": "結果",
+    "no_query": "検索クエリを入力してください",
+    "no_urls": "URLを入力してください",
+    "failed": "検索できませんでした",
+    "nothing_found": "検索結果が見つかりませんでした",
+    "not_extracted": "抽出できませんでした",
+    "tool.web_search": "ウェブ検索を実行する。",
+    "tool.web_extract": "ウェブページの本文を取得する。",
+    "tool.web_context": "質問に関連する文章をウェブから集める。",
+    "argument.query": "検索クエリ",
+    "argument.urls": "取得するURLのリスト（http または https、20件まで）",
+    "argument.extract_query": "この質問に関係する箇所だけを返す",
+    "argument.offset": "各ページをこの文字位置から返す（長いページの続きを読むとき）",
+}
+
+# A key that is missing, for each reader of the error. `others` is a provider that needs neither key nor address.
+PROVIDERS = {
+    "missing_key.client": (
+        "{title} の API キーがありません。環境変数 {variable} を設定するか、api_key を指定してください。"
+    ),
+    "missing_key.caller": (
+        "{title} の API キーがありません。環境変数 {variable} を設定するか、api_key を指定してください。"
+        'キーなしで使うには provider="{others}" {keyless}を指定してください。'
+    ),
+    "missing_key.command": (
+        "{title} の API キーがありません。環境変数 {variable} を設定するか、"
+        "--provider {others} {keyless}を指定してください。"
+    ),
+    "missing_key.config": (
+        "api_key がないため、ウェブツールは提供されません。キーを設定する（api_key: ${{{variable}}}）か、"
+        "provider: {others} を指定してください。"
+    ),
+    "keyless.caller": "または keyless=True ",
+    "keyless.command": "または --keyless ",
+}
+
+ROOMS = {"providers": PROVIDERS, "strands": STRANDS, "web": WEB}

@@ -1,51 +1,30 @@
-"""Error messages and notes of the web tools, in every language at once.
-
-`TABLES` has one table per language. A new language is one more table here, in `Language`, and in each other package
-that has texts.
-"""
+"""Errors and reasons of the web tools, as codes and values: the text is made where it is shown, in its language."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from ...common.language import Language, LocalizedText, localized
-from ...errors import ErrorType, TavilyAPIError
-from . import _en, _ja
+from ..errors import ErrorType, TavilyAPIError
+from ..texts import LocalizedText, localized
 
-__all__ = ["TABLES", "api_error", "check_language", "message", "texts", "validation_error", "wait_message"]
-
-TABLES: dict[Language, Mapping[str, str]] = {"en": _en.TEXTS, "ja": _ja.TEXTS}
+__all__ = ["api_error", "message", "reason", "validation_error", "wait_message"]
 
 _MINUTE, _HOUR, _DAY = 60, 60 * 60, 24 * 60 * 60
 _LONGEST_WAIT = 31 * _DAY
 
 
-def texts(language: Language) -> Mapping[str, str]:
-    """The texts in `language`, by key.
+def message(key: str, /, **values: object) -> LocalizedText:
+    """The text `key` with `values`; in Japanese, the language of spec 000, unless another is chosen."""
+    return localized("web", key, "ja", **values)
 
-    Raises:
-        ValueError: there is no such language.
+
+def reason(code: str, /, **values: object) -> LocalizedText:
+    """Why a page could not be read; in English unless another language is chosen.
+
+    It fits after a colon and ends without a full stop.
     """
-    if not isinstance(language, str) or language not in TABLES:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"`language` is {language!r}: use {' or '.join(map(repr, TABLES))}.")
-    return TABLES[language]
-
-
-def check_language(language: Language) -> Language:
-    """`language`, if there are texts in it.
-
-    Raises:
-        ValueError: there is no such language.
-    """
-    texts(language)
-    return language
-
-
-def message(key: str, default: Language = "ja", /, **values: object) -> LocalizedText:
-    """The text `key` with `values` filled in; in Japanese, the language of spec 000, unless another is chosen."""
-    return localized({language: table[key] for language, table in TABLES.items()}, default, **values)
+    return localized("web", f"reason.{code}", "en", **values)
 
 
 def api_error(

@@ -1,10 +1,10 @@
-"""The English texts of the web tools. The table of every language has the same keys and placeholders."""
+"""The English texts, one table for each room."""
 
 from __future__ import annotations
 
-__all__ = ["TEXTS"]
+__all__ = ["ROOMS"]
 
-TEXTS: dict[str, str] = {
+WEB = {
     # Arguments that are refused.
     "query_type": "The query must be a string, not {value}.",
     "query_empty": "The query is empty: {value}. Give 1 to {limit} characters.",
@@ -164,4 +164,47 @@ TEXTS: dict[str, str] = {
     "argument.exclude_domains": "No pages of these domains",
     "argument.country": "Prefer pages of this country (its English name)",
     "argument.offset": "Return each page from this character on, to continue a long page",
+    # The choice of a provider.
+    "provider.unknown": "There is no provider {value}. Choose one of {allowed}.",
+    "provider.no_address": "There is no address of a {title}. Pass `base_url`, such as {example}, or set {variable}.",
+    "provider.keyless": '`keyless=True` does not go with provider="{provider}". Pass provider="{takers}".',
+    "provider.whose_address": (
+        "`base_url` {value} does not say which provider it belongs to. Pass `provider` with it: one of {takers}."
+    ),
 }
+
+# The tools of spec 001.
+STRANDS = {
+    "search": "Search results",
+    "answer": "Answer",
+    "results": "Results",
+    "no_query": "Please enter a search query",
+    "no_urls": "Please enter a URL",
+    "failed": "The search failed",
+    "nothing_found": "No results were found",
+    "not_extracted": "The extraction failed",
+    "tool.web_search": "Search the web.",
+    "tool.web_extract": "Read the text of web pages.",
+    "tool.web_context": "Collect passages about a question from the web.",
+    "argument.query": "Search query",
+    "argument.urls": "URLs to read (http or https, at most 20)",
+    "argument.extract_query": "Return only the passages relevant to this question",
+    "argument.offset": "Return each page from this character on, to continue a long page",
+}
+
+# A key that is missing, for each reader of the error. `others` is a provider that needs neither key nor address.
+PROVIDERS = {
+    "missing_key.client": "There is no {title} API key. Set {variable}, or pass `api_key`.",
+    "missing_key.caller": (
+        'There is no {title} API key. Set {variable}, or pass `api_key`. Without one, use provider="{others}"{keyless}.'
+    ),
+    "missing_key.command": ("There is no {title} API key. Set {variable}, or use --provider {others}{keyless}."),
+    "missing_key.config": (
+        "has no api_key: the web tools are not offered. "
+        "Set the key (api_key: ${{{variable}}}), or choose provider: {others}."
+    ),
+    "keyless.caller": ", or pass `keyless=True`",
+    "keyless.command": ", or --keyless",
+}
+
+ROOMS = {"providers": PROVIDERS, "strands": STRANDS, "web": WEB}
