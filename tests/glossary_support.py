@@ -8,7 +8,7 @@ from collections import Counter
 from functools import cache
 from importlib.resources import files
 
-from hikidashi.search.engine.glossary.own import Glossary
+from hikidashi.search.engine.glossary import Glossary
 from hikidashi.search.engine.text.analyzer import fold
 
 _ENGLISH = re.compile(r"[a-z0-9.+#-]+(?: [a-z0-9.+#-]+)*")

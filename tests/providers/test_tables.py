@@ -22,12 +22,14 @@ from hikidashi.cli.doctor.packages import needs_by_extra
 from hikidashi.cli.doctor.providers import check_providers
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, check_config, load_config
 from hikidashi.errors import ConfigError, MissingExtra, TavilyAPIError
-from hikidashi.providers.chat import CHAT_MODELS, ChatModel, api_models
-from hikidashi.providers.package import load
-from hikidashi.providers.search import (
+from hikidashi.providers import (
+    CHAT_MODELS,
     DEFAULT_SEARCH_PROVIDER,
     SEARCH_PROVIDERS,
+    ChatModel,
     SearchProviderInfo,
+    api_models,
+    load,
     names_taking,
     preferred_search_provider,
 )

@@ -1,4 +1,4 @@
-"""Claude Code as a config describes it; `hikidashi.providers.chat.CHAT_MODELS` names the function here."""
+"""Claude Code as a config describes it; `hikidashi.providers.CHAT_MODELS` names the function here."""
 
 from __future__ import annotations
 

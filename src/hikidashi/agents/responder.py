@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..config import Config
 from ..config.register import web_search_to_offer
-from ..providers.package import load
+from ..providers import load
 from .conversation import Responder
 from .failures import Audience
 

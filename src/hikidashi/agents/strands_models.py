@@ -1,6 +1,6 @@
 """The strands models that a config can name; the package of a model is imported when it is made.
 
-`hikidashi.providers.chat.CHAT_MODELS` names the functions here.
+`hikidashi.providers.CHAT_MODELS` names the functions here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..config import AgentConfig
 from ..errors import ConfigError, HikidashiError, MissingExtra
-from ..providers.package import load
+from ..providers import load
 
 try:
     from strands.models import Model

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, find_config, load_config
-from hikidashi.providers.search import preferred_search_provider
+from hikidashi.providers import preferred_search_provider
 
 from .output import language_of_environment
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from .auth.options import OAuthOptions as OAuthOptions
     from .gateway import Gateway as Gateway
     from .server import GatewayMCPServer as GatewayMCPServer
-    from .server import serve_stdio
     from .settings.options import GatewayOptions as GatewayOptions
     from .settings.options import GatewayServer as GatewayServer
     from .settings.options import ServerOptions as ServerOptions
     from .transports import http_app as http_app
+    from .transports import serve_stdio as serve_stdio
     from .upstream.state import ServerState as ServerState
 else:
     __getattr__, __dir__, __all__ = attach(__name__)

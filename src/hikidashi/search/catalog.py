@@ -16,7 +16,7 @@ from .engine.embeddings import Embed
 from .engine.entry import Entry
 from .engine.explain import HELD_BACK, Explanation, explained, matches_of
 from .engine.gate import Judgement, judged
-from .engine.glossary.own import Glossary
+from .engine.glossary import Glossary
 from .engine.index.bm25 import Index
 from .engine.index.lexical import LexicalIndex
 from .engine.index.vocabulary import Vocabulary

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from inspect import Parameter, signature
 from typing import Any, cast
 
-from ..providers.search import providers_that_can
+from ..providers import providers_that_can
 from .crawl.options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
 from .messages import validation_error

@@ -9,7 +9,7 @@ import pytest
 
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.glossary.own import Glossary
+from hikidashi.search.engine.glossary import Glossary
 
 
 @pytest.mark.parametrize(

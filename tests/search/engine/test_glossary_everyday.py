@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.glossary.understanding import understand
+from hikidashi.search.engine.glossary import understand
 from hikidashi.search.engine.text.analyzer import visible
 from hikidashi.search.engine.text.stopwords import FUNCTION, REQUEST
 

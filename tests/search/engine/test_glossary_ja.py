@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-from hikidashi.search.engine.glossary.understanding import understand
+from hikidashi.search.engine.glossary import understand
 
 ENGLISH = re.compile(r"[a-z0-9.+#-]+(?: [a-z0-9.+#-]+)*")
 JAPANESE = re.compile("[\u3041-\u309f\u30a0-\u30ff\u4e00-\u9fff]")

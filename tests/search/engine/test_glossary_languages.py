@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
+from hikidashi.search.engine.glossary import understand
 from hikidashi.search.engine.glossary._inflection import bases
 from hikidashi.search.engine.glossary._language import languages_of
 from hikidashi.search.engine.glossary.files import LATIN, homographs, lexicon, plain_letters, stop_words
-from hikidashi.search.engine.glossary.understanding import understand
 from hikidashi.search.engine.text.analyzer import fold
 
 HERE = files("hikidashi.search.engine").joinpath("glossary")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.glossary.understanding import understand
+from hikidashi.search.engine.glossary import understand
 from hikidashi.search.engine.text.statement import is_statement
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.glossary.own import Glossary
+from hikidashi.search.engine.glossary import Glossary
 from hikidashi.search.engine.text.spelling import Speller
 from hikidashi.search.engine.text.stem import stem
 

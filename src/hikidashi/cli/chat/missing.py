@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from hikidashi.agents.failures import sentence
 from hikidashi.config import Config
 from hikidashi.errors import ConfigError, HikidashiError
-from hikidashi.providers.package import Package
+from hikidashi.providers import Package
 
 from ..doctor.claude_code import check_login
 from ..output import Language

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hikidashi.common.urls import split_base_url
-from hikidashi.providers.chat import CHAT_MODELS
-from hikidashi.providers.package import Package
-from hikidashi.providers.search import SEARCH_PROVIDERS
+from hikidashi.providers import CHAT_MODELS, SEARCH_PROVIDERS, Package
 
 from .report import Check
 

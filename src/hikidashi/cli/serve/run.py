@@ -58,8 +58,8 @@ def run_serve(args: ServeArguments) -> int:
     if not args.daemon or sys.platform == "win32":
         import anyio
 
-        from hikidashi.gateway.server import serve_stdio
         from hikidashi.gateway.status import progress_of
+        from hikidashi.gateway.transports import serve_stdio
 
         async def main() -> None:
             gateway = _gateway(run)

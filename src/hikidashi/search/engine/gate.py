@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from .index.bm25 import Index
+from .match import whole_words
 from .query import Query
 from .text.analyzer import is_everyday, is_inflection, is_request, is_weak, share_of_word
 from .text.stem import stem

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .entry import Entry
 from .gate import Judgement
-from .glossary.files import is_grammar
+from .glossary import is_grammar
 from .limits import MAX_LIMIT
 from .match import ToolMatch
 from .rows import Rows, is_identifier

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from .entry import Entry
-from .glossary.own import Glossary
-from .glossary.understanding import Understanding, understand
+from .glossary import Glossary, Understanding, understand
 from .index.vocabulary import Vocabulary
 from .text.analyzer import Analyzer, fold, is_everyday, is_han, is_request, is_weak, spelling
 from .text.literals import without_literals

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import FetchRefused
-from ...providers.search import providers_that_can
+from ...providers import providers_that_can
 from ..filters import PageFormat
 from ..messages import reason, validation_error
 from ..pages.address import check_url

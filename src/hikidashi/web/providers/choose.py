@@ -6,14 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ErrorType, TavilyAPIError
-from ...providers.package import load
-from ...providers.search import (
+from ...providers import (
     DEFAULT_RANKER,
     DEFAULT_SEARCH_PROVIDER,
     SEARCH_PROVIDERS,
     Option,
     Ranker,
     SearchProviderInfo,
+    load,
     names_taking,
     preferred_search_provider,
 )
@@ -54,7 +54,7 @@ def choose_provider(
     are ignored, so one configuration may hold those of all.
 
     Args:
-        provider: A name in `hikidashi.providers.search.SEARCH_PROVIDERS`: "tavily", "local" or "searxng".
+        provider: A name in `hikidashi.providers.SEARCH_PROVIDERS`: "tavily", "local" or "searxng".
         api_key: The provider's key; None reads the provider's environment variable.
         base_url: The address of the provider's API. SearXNG's may also be in SEARXNG_URL.
         index: The file of the local index; None is the one in the user's data folder.
