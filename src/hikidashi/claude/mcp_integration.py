@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Union, runtime_checkable
 
-from ..convert.claude import readable_result
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
@@ -21,7 +20,6 @@ from .deps_support import DepsContext
 from .tool_converter import (
     Handler,
     answer,
-    as_response,
     call_of,
     check_names,
     check_schema,
@@ -29,6 +27,7 @@ from .tool_converter import (
     check_tool,
     context_for,
     neutral_tool,
+    readable_response,
     sdk_tool,
     server_of,
 )
@@ -287,8 +286,7 @@ def _runnable(registered: _Registered, given: DepsContext[Any] | None, guard: Gu
 def _logging(tool: NeutralTool) -> Handler:
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
         try:
-            result = await tool.call(arguments)
-            return as_response(result if result.is_error else readable_result(tool.name, result))
+            return readable_response(tool.name, await tool.call(arguments))
         except Exception:
             logger.exception("tool %r failed", tool.name)
             raise

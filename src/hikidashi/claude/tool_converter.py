@@ -35,18 +35,21 @@ from ..tool import ToolResult
 
 try:
     import pydantic_ai
-    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, ToolAnnotations
     from mcp import types
     from pydantic_ai import RunContext, Tool
     from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
     from pydantic_ai.messages import ToolReturn, ToolReturnPart, is_multi_modal_content
     from pydantic_ai.tools import ToolDefinition
 except ImportError as error:
+    raise MissingExtra("pydantic-ai-slim", "claude,pydantic-ai") from error
+try:
+    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, ToolAnnotations
+except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude,pydantic-ai") from error
 
 from ..convert.claude import MAX_RESULT_CHARS, readable_result, to_claude
 from ..convert.pydantic_ai import META, to_result, tool_of
-from ..convert.wire import object_schema
+from ..convert.wire import failed_tool, object_schema
 from .deps_support import DepsContext
 from .history import returned_with_downloads
 
@@ -329,11 +332,6 @@ def _result_of_tool_return(value: ToolReturn[Any]) -> ToolResult:
     return replace(result, structured_content=structured, meta=meta)
 
 
-def failure(tool_name: str, error: Exception) -> ToolResult:
-    """The error for Claude when a tool raised."""
-    return ToolResult.error(f"Tool {tool_name!r} failed. {type(error).__name__}: {error}")
-
-
 def is_whole(value: object, result: ToolResult) -> bool:
     """Whether `value` was an MCP result already, which `result_of` returns unchanged."""
     if isinstance(value, Mapping):
@@ -414,6 +412,11 @@ def server_of(tools: Iterable[NeutralTool], name: str) -> McpSdkServerConfig:
         ToolValidationError: two tools share a name.
     """
     return to_claude(tools, name=name)
+
+
+def readable_response(tool_name: str, result: ToolResult) -> dict[str, Any]:
+    """`result` as a handler returns it, in the form that a model in Claude Code can read."""
+    return as_response(result if result.is_error else readable_result(tool_name, result))
 
 
 def as_response(result: ToolResult) -> dict[str, Any]:
@@ -569,12 +572,10 @@ def _create_async_handler(
 
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
         try:
-            result = await answer(call, arguments, name)
-            result = result if result.is_error else readable_result(name, result)
+            return readable_response(name, await answer(call, arguments, name))
         except Exception as error:
             logger.exception("tool %r failed", name)
-            result = failure(name, error)
-        return as_response(result)
+            return as_response(failed_tool(name, error))
 
     return handler
 
