@@ -12,18 +12,15 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
+from mcp import ClientSession, MCPError, types
+from mcp.client import Client
+from mcp.server.mcpserver import Context, MCPServer
+
 from .. import __version__
 from ..common.closed_sessions import is_closed_session
-from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
+from ..errors import ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult, json_text
 from .wire import ALIASES, by_name, failed_tool, object_schema, strings
-
-try:
-    from mcp import ClientSession, MCPError, types
-    from mcp.client import Client
-    from mcp.server.mcpserver import Context, MCPServer
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["from_mcp", "to_mcp"]
 

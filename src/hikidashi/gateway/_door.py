@@ -8,23 +8,19 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from ..common.urls import is_loopback
-from ..errors import MissingExtra
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    decode_header_value,
+    find_duplicated_routing_header,
+)
+from mcp_types import HEADER_MISMATCH
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-try:
-    from mcp.shared.inbound import (
-        MCP_METHOD_HEADER,
-        MCP_NAME_HEADER,
-        MCP_PROTOCOL_VERSION_HEADER,
-        NAME_BEARING_METHODS,
-        decode_header_value,
-        find_duplicated_routing_header,
-    )
-    from mcp_types import HEADER_MISMATCH
-    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-    from starlette.responses import JSONResponse, PlainTextResponse, Response
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ..common.urls import is_loopback
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

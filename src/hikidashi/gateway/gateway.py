@@ -8,7 +8,20 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import MissingExtra, ServerUnavailableError, ToolValidationError
+import anyio
+import mcp_types as types
+from mcp.server import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+
+from ..errors import ServerUnavailableError, ToolValidationError
 from ..search.records.log import Recorder
 from ..servers.config import McpServer
 from ..tokens import estimate_tokens
@@ -31,22 +44,6 @@ from .upstream.process.reaper import Reaper
 from .upstream.requests.stamping import reaches
 from .upstream.state import ServerState
 from .upstream.upstream import Upstream
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp.server import ServerRequestContext
-    from mcp.server.session import ServerSession
-    from mcp.server.subscriptions import InMemorySubscriptionBus
-    from mcp.shared.subscriptions import (
-        PromptsListChanged,
-        ResourcesListChanged,
-        ResourceUpdated,
-        ServerEvent,
-        ToolsListChanged,
-    )
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Gateway"]
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ..errors import MissingExtra
-
-try:
-    import uvicorn
-    from uvicorn.protocols.http.auto import AutoHTTPProtocol
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 __all__ = ["http_server"]
 

@@ -8,22 +8,18 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import anyio
+import mcp_types as types
+from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server.models import InitializationOptions
+
 from .. import __version__
-from ..errors import MissingExtra
 from .bridge.callers import CONNECTION, client_key
 from .gateway import Gateway
 from .handlers.prompts import PromptHandlers
 from .handlers.resources import ResourceHandlers
 from .handlers.tools import ToolHandlers
 from .telemetry.spans import RequestSpans
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp.server import NotificationOptions, Server, ServerRequestContext
-    from mcp.server.models import InitializationOptions
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["GatewayMCPServer"]
 

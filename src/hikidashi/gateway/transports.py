@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import MissingExtra
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+
 from ._door import MOST_BYTES, Door
 from .auth.bearer import RequireAccessToken, RequireSharedToken, metadata_routes
 from .auth.options import OAuthOptions
@@ -12,12 +14,6 @@ from .direct.answering import CallAnswers
 from .direct.over_http import HttpCalls
 from .gateway import Gateway
 from .server import GatewayMCPServer
-
-try:
-    from mcp.server.stdio import stdio_server
-    from mcp.server.transport_security import TransportSecuritySettings
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["http_app", "serve_stdio"]
 

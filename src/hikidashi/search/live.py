@@ -17,7 +17,13 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Literal, Self, cast
 
-from ..errors import MissingExtra, ToolConnectionError, ToolSearchError, ToolValidationError
+import anyio
+import anyio.lowlevel
+from mcp import MCPError, types
+from mcp.client import Client, IncomingMessage
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+from ..errors import ToolConnectionError, ToolSearchError, ToolValidationError
 from ..servers.config import McpServer
 from ..servers.connection import Diagnostics, connected
 from ..servers.failure import is_lost_connection
@@ -26,15 +32,6 @@ from ..servers.messages import ListRepairs
 from ..tool import Tool, ToolResult
 from .catalog import ToolCatalog
 from .unreachable import unreachable_of
-
-try:
-    import anyio
-    import anyio.lowlevel
-    from mcp import MCPError, types
-    from mcp.client import Client, IncomingMessage
-    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Follower", "LiveServers", "ServerState", "Timing"]
 

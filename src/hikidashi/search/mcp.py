@@ -9,23 +9,19 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
+from mcp import types
+from mcp.server import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.mcpserver import Context, MCPServer
+
 from .. import __version__
-from ..errors import MissingExtra, Unsupported
+from ..convert.mcp import answer, wire_tool
+from ..errors import Unsupported
 from ..tool import Tool, ToolResult
 from .answers.budget import DEFAULT_BUDGET, AnswerBudget
 from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler
 from .answers.texts import CALL_TOOL, Language, Recorder
 from .catalog import ToolCatalog
-
-try:
-    from mcp import types
-    from mcp.server import ServerRequestContext
-    from mcp.server.context import CallNext, HandlerResult
-    from mcp.server.mcpserver import Context, MCPServer
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
-
-from ..convert.mcp import answer, wire_tool
 
 __all__ = ["to_mcp_search"]
 

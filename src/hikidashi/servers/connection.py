@@ -14,20 +14,16 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, as
 from functools import partial
 from typing import Any, Protocol
 
-from ..errors import MissingExtra
+import httpx2
+from mcp import types
+from mcp.client import Client, IncomingMessage
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
 from .config import McpServer
 from .failure import Diagnostics
 from .messages import FilteredStream
 from .process import LONGEST_MESSAGE, stdio_transport
-
-try:
-    import httpx2
-    from mcp import types
-    from mcp.client import Client, IncomingMessage
-    from mcp.client.sse import sse_client
-    from mcp.client.streamable_http import streamable_http_client
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["BoundedClient", "Diagnostics", "LargeEvents", "TooLargeError", "connected"]
 

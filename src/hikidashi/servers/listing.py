@@ -6,19 +6,16 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import anyio
+from mcp.client import Client
+from pydantic import ValidationError
+
 from ..convert.mcp import from_mcp
-from ..errors import MissingExtra, ToolValidationError
+from ..errors import ToolValidationError
 from ..tool import Tool
 from .config import McpServer
 from .connection import Diagnostics, connected
 from .messages import ListRepairs
-
-try:
-    import anyio
-    from mcp.client import Client
-    from pydantic import ValidationError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["SEPARATOR", "Answer", "ServerTools", "StartLimit", "listed_tools", "tools_of_servers"]
 

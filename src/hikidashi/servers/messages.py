@@ -11,17 +11,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from types import TracebackType
 from typing import Any, Self, cast
 
-from ..common.validation import first_problem
-from ..errors import MissingExtra
+import anyio
+from mcp import types
+from mcp.shared.message import SessionMessage
+from mcp_types.methods import validate_server_result
+from pydantic import ValidationError
 
-try:
-    import anyio
-    from mcp import types
-    from mcp.shared.message import SessionMessage
-    from mcp_types.methods import validate_server_result
-    from pydantic import ValidationError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ..common.validation import first_problem
 
 __all__ = ["BROKEN", "Closing", "FilteredStream", "ListRepairs", "WatchedSends"]
 

@@ -19,20 +19,16 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
+import anyio
+from anyio.abc import Process
+from mcp import types
+from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
+from mcp.shared.message import SessionMessage
+
 from ..common.unicode import well_formed
-from ..errors import MissingExtra
 from .config import McpServer
 from .failure import Diagnostics
 from .messages import Closing
-
-try:
-    import anyio
-    from anyio.abc import Process
-    from mcp import types
-    from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
-    from mcp.shared.message import SessionMessage
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["GONE", "LONGEST_MESSAGE", "MessageReader", "MessageWriter", "Streams", "error_for", "stdio_transport"]
 

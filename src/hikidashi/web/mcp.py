@@ -7,18 +7,13 @@ from collections.abc import Generator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
-from ..errors import MissingExtra
+from mcp.server.mcpserver import MCPServer
+
+from ..convert.mcp import to_mcp
 from ..texts import Language
 from .answers.fence import Untrusted
 from .provider import SearchProvider
 from .tools import web_tools
-
-try:
-    from mcp.server.mcpserver import MCPServer
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
-
-from ..convert.mcp import to_mcp
 
 __all__ = ["serve_stdio", "web_mcp_server"]
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import hmac
 from urllib.parse import parse_qs
 
+import anyio
+
 from ...common.loopback import Exchange, Limits, LoopbackServer
 from ...common.unicode import well_formed
-from ...errors import MissingExtra
-
-try:
-    import anyio
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["CallbackPage"]
 

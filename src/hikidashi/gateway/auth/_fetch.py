@@ -5,13 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from ...errors import MissingExtra
-
-try:
-    import anyio
-    import httpx2
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+import anyio
+import httpx2
 
 __all__ = ["FetchError", "fetch_object"]
 

@@ -7,17 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
+import anyio
+import jwt
+from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
+
 from ...common.urls import is_loopback_url
-from ...errors import MissingExtra
 from ._fetch import FetchError, fetch_object
 from .options import OAuthOptions
-
-try:
-    import anyio
-    import jwt
-    from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["ALGORITHMS", "KeysUnavailableError", "SigningKeys"]
 

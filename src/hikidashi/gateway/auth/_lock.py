@@ -8,13 +8,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ...common.private import private_folder
-from ...errors import MissingExtra
+import anyio
 
-try:
-    import anyio
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ...common.private import private_folder
 
 if sys.platform == "win32":
     import msvcrt

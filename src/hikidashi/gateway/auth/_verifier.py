@@ -5,15 +5,11 @@ from __future__ import annotations
 import logging
 from typing import Any, cast
 
-from ...errors import MissingExtra
+import jwt
+from mcp.server.auth.provider import AccessToken
+
 from ._keys import ALGORITHMS, SigningKeys
 from .options import OAuthOptions
-
-try:
-    import jwt
-    from mcp.server.auth.provider import AccessToken
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["InvalidTokenError", "JwtVerifier"]
 

@@ -9,20 +9,16 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ...errors import MissingExtra
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from starlette.authentication import AuthCredentials
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
 from ._keys import KeysUnavailableError
 from ._verifier import InvalidTokenError, JwtVerifier
 from .options import OAuthOptions
-
-try:
-    from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
-    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-    from starlette.authentication import AuthCredentials
-    from starlette.requests import Request
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

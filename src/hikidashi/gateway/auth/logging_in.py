@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
+import anyio
+import httpx2
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+
 from ... import __version__
 from ...common.urls import is_loopback
-from ...errors import LoginError, MissingExtra
+from ...errors import LoginError
 from ...servers.config import McpServer
 from ._callback import CallbackPage
 from .logins import Login, expiry_of, takes_login
-
-try:
-    import anyio
-    import httpx2
-    from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
-    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-    from mcp_types.version import LATEST_HANDSHAKE_VERSION
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["KnownClient", "log_in"]
 

@@ -6,18 +6,14 @@ import json
 from dataclasses import replace
 from typing import Any, cast
 
-from ...errors import MissingExtra
+import anyio
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+
 from ...servers.config import McpServer
 from .logins import Login, Logins
 from .waiting import WaitingCall
-
-try:
-    import anyio
-    import httpx2
-    from mcp.client.auth import OAuthClientProvider
-    from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["renewed", "revoke", "token_request"]
 

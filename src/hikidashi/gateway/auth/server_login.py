@@ -6,17 +6,13 @@ from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...errors import MissingExtra
+import anyio
+import httpx2
+
 from ...servers.config import McpServer
 from .logins import Login, Logins
 from .renewing import renewed
 from .waiting import WaitingCall
-
-try:
-    import anyio
-    import httpx2
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["ServerLogin"]
 

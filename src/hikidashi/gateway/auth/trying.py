@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from ...errors import MissingExtra, ServerUnavailableError
+import anyio
+
+from ...errors import ServerUnavailableError
 from ...servers.config import McpServer
 from ...servers.connection import Diagnostics, connected
 from .logins import Logins
 from .server_login import ServerLogin
-
-try:
-    import anyio
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["tools_with_login"]
 

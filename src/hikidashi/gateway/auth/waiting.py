@@ -6,12 +6,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Any, Generic, TypeVar, cast
 
-from ...errors import MissingExtra
-
-try:
-    import anyio
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+import anyio
 
 __all__ = ["WaitingCall"]
 

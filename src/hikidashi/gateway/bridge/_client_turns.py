@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import math
 
-from ...errors import MissingExtra
-from ..upstream.requests.stamping import Behalf
+import anyio
 
-try:
-    import anyio
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ..upstream.requests.stamping import Behalf
 
 __all__ = ["ClientSlot", "ClientTurns"]
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, cast
 
-from ...errors import MissingExtra
+import mcp_types as types
+from mcp.server import ServerRequestContext
+
 from ..upstream.requests.stamping import LEVELS
 from .callers import client_key, is_modern
-
-try:
-    import mcp_types as types
-    from mcp.server import ServerRequestContext
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["LogLevels"]
 

@@ -14,19 +14,15 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, TypeVar
 
-from ...errors import MissingExtra
+import anyio
+import mcp_types as types
+from mcp.client import Client
+
 from ..telemetry.spans import current_trace, within_trace
 from ..upstream.turn import Turn
 from ..upstream.upstream import Upstream
 from ._client_turns import ClientSlot, ClientTurns
 from .callers import Caller
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp.client import Client
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["MOST_REQUESTS", "CallTime", "RunningCall", "RunningCalls"]
 

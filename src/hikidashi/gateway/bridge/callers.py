@@ -5,20 +5,16 @@ from __future__ import annotations
 import secrets
 from typing import Any, Protocol
 
-from ...errors import MissingExtra
-from ..upstream.requests.stamping import Behalf, reaches
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.server.request_state import authenticated_principal
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-try:
-    import anyio
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.server import ServerRequestContext
-    from mcp.server.request_state import authenticated_principal
-    from mcp.shared.exceptions import NoBackChannelError
-    from mcp.shared.message import ServerMessageMetadata
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ..upstream.requests.stamping import Behalf, reaches
 
 __all__ = [
     "CONNECTION",

@@ -7,9 +7,21 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
+import mcp_types as types
+from mcp import MCPError
+from mcp.client import Client
+from mcp.client._input_required import (  # the only driver of input rounds in the package
+    InputRequiredRoundsExceededError,
+    run_input_required_driver,
+)
+from mcp.server import ServerRequestContext
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types.methods import is_input_required
+from pydantic import TypeAdapter, ValidationError
+
 from ...common.closed_sessions import is_closed_session
 from ...common.validation import first_problem
-from ...errors import MissingExtra, ServerUnavailableError
+from ...errors import ServerUnavailableError
 from ..telemetry.spans import has_trace, is_tracing
 from ..upstream.requests.direct import AskAgain, NotSent, ShapedResult
 from ..upstream.requests.stamping import on_behalf_of
@@ -20,21 +32,6 @@ from .callers import Caller, DirectCaller, is_modern, unsupported_requests
 from .meta import without_hop_keys
 from .parked import ParkedCalls, Raw
 from .sealing import Seal
-
-try:
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.client import Client
-    from mcp.client._input_required import (  # the only driver of input rounds in the package
-        InputRequiredRoundsExceededError,
-        run_input_required_driver,
-    )
-    from mcp.server import ServerRequestContext
-    from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types.methods import is_input_required
-    from pydantic import TypeAdapter, ValidationError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Forwarder", "MakeRequest"]
 

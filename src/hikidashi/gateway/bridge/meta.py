@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ...errors import MissingExtra
-from ..telemetry.spans import has_trace
+import mcp_types as types
 
-try:
-    import mcp_types as types
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ..telemetry.spans import has_trace
 
 __all__ = ["passed_on", "without_hop_keys"]
 

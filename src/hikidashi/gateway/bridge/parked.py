@@ -10,19 +10,15 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ...errors import MissingExtra
+import anyio
+import mcp_types as types
+from anyio.abc import TaskGroup
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+
 from ..upstream.requests.stamping import Behalf
 from .callers import Caller, client_key, missing_capability, principal_of, send_log
 from .sealing import Seal
-
-try:
-    import anyio
-    import mcp_types as types
-    from anyio.abc import TaskGroup
-    from mcp import MCPError
-    from mcp.server import ServerRequestContext
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["ParkedCalls"]
 

@@ -9,15 +9,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...errors import MissingExtra
-
-try:
-    from mcp import MCPError
-    from mcp.server import ServerRequestContext
-    from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState, authenticated_principal
-    from mcp_types import INVALID_PARAMS
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState, authenticated_principal
+from mcp_types import INVALID_PARAMS
 
 __all__ = ["Seal"]
 

@@ -8,26 +8,22 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ...errors import MissingExtra
+import anyio
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.context import HandlerResult
+from mcp.server.runner import ServerRunner, modern_error_data
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.inbound import X_MCP_HEADER_KEY, InboundModernRoute
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from mcp.shared.message import MessageMetadata
+from mcp.shared.transport_context import TransportContext
+
 from ..gateway import Gateway
 from ..offer.own_tools import OWN_TOOLS
 from ..server import GatewayMCPServer
 from ..upstream.requests.direct import ShapedResult
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp.server.connection import Connection
-    from mcp.server.context import HandlerResult
-    from mcp.server.runner import ServerRunner, modern_error_data
-    from mcp.shared.dispatcher import CallOptions
-    from mcp.shared.exceptions import NoBackChannelError
-    from mcp.shared.inbound import X_MCP_HEADER_KEY, InboundModernRoute
-    from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
-    from mcp.shared.message import MessageMetadata
-    from mcp.shared.transport_context import TransportContext
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["CALL", "CallAnswers", "CallContext"]
 

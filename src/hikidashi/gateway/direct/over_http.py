@@ -11,30 +11,26 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...errors import MissingExtra
+import anyio
+import mcp_types as types
+from mcp.server.streamable_http import check_accept_headers
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    MCP_METHOD_HEADER,
+    MCP_PARAM_HEADER_PREFIX,
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundModernRoute,
+    classify_inbound_request,
+)
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.requests import Request
+
 from ..encoding import encoded
 from .answering import CALL, CallAnswers, CallContext
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp.server.streamable_http import check_accept_headers
-    from mcp.shared.dispatcher import CallOptions
-    from mcp.shared.inbound import (
-        ERROR_CODE_HTTP_STATUS,
-        MCP_METHOD_HEADER,
-        MCP_PARAM_HEADER_PREFIX,
-        MCP_PROTOCOL_VERSION_HEADER,
-        InboundModernRoute,
-        classify_inbound_request,
-    )
-    from mcp.shared.message import ServerMessageMetadata
-    from mcp.shared.transport_context import TransportContext
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-    from pydantic import ValidationError
-    from starlette.requests import Request
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

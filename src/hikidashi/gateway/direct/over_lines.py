@@ -9,20 +9,16 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import MissingExtra
+import anyio
+import mcp_types as types
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+
 from ...servers.messages import BROKEN, FilteredStream
 from .answering import CALL, CallAnswers, CallContext
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp.shared.dispatcher import CallOptions
-    from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
-    from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
-    from mcp.shared.message import SessionMessage
-    from mcp.shared.transport_context import TransportContext
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["LineCalls"]
 

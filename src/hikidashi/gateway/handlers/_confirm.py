@@ -6,13 +6,9 @@ import json
 from collections import OrderedDict
 from typing import Any
 
-from ...errors import MissingExtra
-from ..bridge.callers import Caller
+import mcp_types as types
 
-try:
-    import mcp_types as types
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ..bridge.callers import Caller
 
 __all__ = ["Confirmations"]
 

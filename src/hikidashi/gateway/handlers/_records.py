@@ -8,17 +8,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
-from ...errors import MissingExtra
+import mcp_types as types
+from mcp.server.request_state import authenticated_principal
+
 from ...search.records.conversation import record_call
 from ...search.records.log import FoundBy, Recorder, SearchLog
 from ..bridge.callers import client_key
 from ._support import Context
-
-try:
-    import mcp_types as types
-    from mcp.server.request_state import authenticated_principal
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["ClientRecords"]
 

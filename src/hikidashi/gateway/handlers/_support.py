@@ -6,14 +6,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from ...errors import MissingExtra, ServerUnavailableError
+import mcp_types as types
+from mcp import MCPError
+from mcp.server import ServerRequestContext
 
-try:
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.server import ServerRequestContext
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ...errors import ServerUnavailableError
 
 __all__ = ["Context", "raw_meta", "refuse_cursor", "unavailable_as_mcp_error"]
 

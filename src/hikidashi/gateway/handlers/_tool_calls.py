@@ -6,7 +6,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from ...errors import MissingExtra, ServerUnavailableError, ToolSearchError
+import mcp_types as types
+from mcp import MCPError
+
+from ...errors import ServerUnavailableError, ToolSearchError
 from ..bridge.callers import Caller, conversation_of, principal_of
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
@@ -19,12 +22,6 @@ from ._confirm import Confirmations
 from ._records import ClientRecords
 from ._results import LongResults
 from ._support import Context, raw_meta
-
-try:
-    import mcp_types as types
-    from mcp import MCPError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["ToolCalls", "error_result"]
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ...errors import MissingExtra, ServerUnavailableError
-from ..gateway import Gateway
+import mcp_types as types
+from mcp import MCPError
 
-try:
-    import mcp_types as types
-    from mcp import MCPError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ...errors import ServerUnavailableError
+from ..gateway import Gateway
 
 __all__ = ["Watching", "no_resource"]
 

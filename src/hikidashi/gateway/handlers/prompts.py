@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from ...errors import MissingExtra
+import mcp_types as types
+from mcp import MCPError
+
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
 from ..offer.merged import Place
 from ._support import Context, raw_meta, refuse_cursor, unavailable_as_mcp_error
-
-try:
-    import mcp_types as types
-    from mcp import MCPError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["PromptHandlers"]
 

@@ -6,21 +6,18 @@ import secrets
 from contextlib import suppress
 from typing import Any
 
-from ...errors import MissingExtra, ServerUnavailableError
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.subscriptions import ListenHandler
+
+from ...errors import ServerUnavailableError
 from ..bridge.callers import client_key
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
 from ._support import Context, raw_meta, refuse_cursor
 from ._watching import Watching, no_resource
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.server.subscriptions import ListenHandler
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["ResourceHandlers"]
 

@@ -7,7 +7,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ...errors import MissingExtra, ToolSearchError
+import mcp_types as types
+
+from ...errors import ToolSearchError
 from ..bridge.callers import client_key, is_modern, principal_of
 from ..bridge.parked import Raw
 from ..gateway import Gateway
@@ -17,11 +19,6 @@ from ._records import ClientRecords
 from ._results import LongResults
 from ._support import Context, refuse_cursor
 from ._tool_calls import ToolCalls, error_result
-
-try:
-    import mcp_types as types
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["ToolHandlers"]
 

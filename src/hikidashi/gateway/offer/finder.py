@@ -10,19 +10,15 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import mcp_types as types
 
-from ...errors import MissingExtra, ToolSearchError, ToolValidationError
+from ...errors import ToolSearchError, ToolValidationError
 from ...search.answers.budget import DEFAULT_BUDGET, AnswerBudget, definition_line, short_line
 from ...search.answers.search_tools import Found, entry_named, search_catalog
 from ...search.catalog import MAX_QUERY, ToolCatalog
 from ...search.engine.entry import Entry
 from .merged import Merged, Place
 from .own_tools import CALL_READ_TOOL, CALL_TOOL, SEARCH_TOOLS
-
-try:
-    import mcp_types as types
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Finder", "SearchAnswer"]
 

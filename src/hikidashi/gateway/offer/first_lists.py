@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 
-from ...errors import MissingExtra
+import anyio
+
 from ..upstream.process.group import Work, work_of_groups
 from ..upstream.process.start import Starts
 from ..upstream.upstream import Upstream
-
-try:
-    import anyio
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["FirstLists"]
 

@@ -12,15 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ...errors import MissingExtra
+import mcp_types as types
+from mcp.shared.uri_template import UriTemplate
+
 from ..upstream.listing import Listing
 from .names import LONGEST_NAME, NameStyle, exposed_names
-
-try:
-    import mcp_types as types
-    from mcp.shared.uri_template import UriTemplate
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Merged", "MergedResources", "Place", "merged", "merged_resources"]
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...errors import MissingExtra
-
-try:
-    import mcp_types as types
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+import mcp_types as types
 
 __all__ = ["CALL_READ_TOOL", "CALL_TOOL", "OWN_TOOLS", "READ_RESULT", "SEARCH_TOOLS", "own_tools", "servers_summary"]
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from ...errors import MissingExtra
-from ..settings.options import ServerOptions
+import mcp_types as types
 
-try:
-    import mcp_types as types
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ..settings.options import ServerOptions
 
 __all__ = ["is_read_only", "is_repeatable", "matches", "needs_confirmation"]
 

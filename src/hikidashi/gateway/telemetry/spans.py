@@ -10,20 +10,16 @@ from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 
-from ... import __version__
-from ...errors import MissingExtra
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp_types import CallToolResult
+from opentelemetry import trace
+from opentelemetry.context import Context, attach, detach, get_current
+from opentelemetry.propagate import extract, inject
+from opentelemetry.trace import Span, SpanKind, StatusCode
 
-try:
-    from mcp import MCPError
-    from mcp.server import ServerRequestContext
-    from mcp.server.context import CallNext, HandlerResult
-    from mcp_types import CallToolResult
-    from opentelemetry import trace
-    from opentelemetry.context import Context, attach, detach, get_current
-    from opentelemetry.propagate import extract, inject
-    from opentelemetry.trace import Span, SpanKind, StatusCode
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ... import __version__
 
 __all__ = [
     "RequestSpans",

@@ -6,16 +6,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from ...errors import MissingExtra
-from .state import UpstreamEvents
+import mcp_types as types
+from mcp.client import IncomingMessage
+from mcp.client.session import ClientRequestContext
+from mcp_types.methods import parse_server_notification
 
-try:
-    import mcp_types as types
-    from mcp.client import IncomingMessage
-    from mcp.client.session import ClientRequestContext
-    from mcp_types.methods import parse_server_notification
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from .state import UpstreamEvents
 
 if TYPE_CHECKING:
     from .upstream import Upstream

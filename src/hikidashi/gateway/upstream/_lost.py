@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from ...errors import MissingExtra
-
-try:
-    import mcp_types as types
-    from mcp import MCPError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+import mcp_types as types
+from mcp import MCPError
 
 __all__ = ["ConnectionLost", "NotSent", "lost_in"]
 

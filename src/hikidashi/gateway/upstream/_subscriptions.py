@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from ...errors import MissingExtra
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.client import Client
-    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-    from mcp.shared.subscriptions import ResourceUpdated
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.client import Client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.subscriptions import ResourceUpdated
 
 __all__ = ["Subscriptions"]
 

@@ -6,16 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ...errors import MissingExtra
-from ...servers.messages import ListRepairs
+import mcp_types as types
+from mcp import MCPError
+from mcp.client import Client
+from pydantic import ValidationError
 
-try:
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.client import Client
-    from pydantic import ValidationError
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ...servers.messages import ListRepairs
 
 __all__ = ["Listing", "list_everything"]
 

@@ -6,12 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ...errors import MissingExtra
-
-try:
-    import mcp_types as types
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+import mcp_types as types
 
 if TYPE_CHECKING:
     from .upstream import Upstream

@@ -7,12 +7,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
-from ...errors import MissingExtra
-
-try:
-    import anyio
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+import anyio
 
 __all__ = ["Limiter", "Turn"]
 

@@ -10,7 +10,12 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ...errors import MissingExtra, ServerUnavailableError
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.client import Client
+
+from ...errors import ServerUnavailableError
 from ...servers.config import Transport
 from ...servers.connection import Diagnostics, connected
 from ...servers.messages import ListRepairs
@@ -38,14 +43,6 @@ from .requests.direct import DirectCalls
 from .requests.stamping import reaches
 from .state import ServerState, Status, UpstreamEvents
 from .turn import Turn
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.client import Client
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["Upstream"]
 

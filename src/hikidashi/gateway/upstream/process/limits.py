@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from ....errors import MissingExtra, ServerUnavailableError
+import anyio
+
+from ....errors import ServerUnavailableError
 from ...auth.server_login import ServerLogin
 from .._lost import ConnectionLost
 from .group import memory_of_group
-
-try:
-    import anyio
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = [
     "Usage",

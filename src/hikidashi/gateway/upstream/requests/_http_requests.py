@@ -14,8 +14,20 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+import httpx2
+import mcp_types as types
+from mcp import MCPError
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    encode_header_value,
+)
+from pydantic import ValidationError
+from pydantic_core import from_json
+
 from .... import __version__
-from ....errors import MissingExtra
 from ....servers.config import McpServer
 from ....servers.process import LONGEST_MESSAGE
 from ...encoding import encoded
@@ -24,22 +36,6 @@ from .._reports import Reports
 from ._http_connections import Connections, NotSentError, Response
 from ._http_responses import MalformedResponseError, ResponseTooLargeError
 from ._stream_requests import progress_in
-
-try:
-    import httpx2
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.shared.dispatcher import ProgressFnT
-    from mcp.shared.inbound import (
-        MCP_METHOD_HEADER,
-        MCP_NAME_HEADER,
-        MCP_PROTOCOL_VERSION_HEADER,
-        encode_header_value,
-    )
-    from pydantic import ValidationError
-    from pydantic_core import from_json
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["AskAgain", "HttpRequests", "OnNotification"]
 

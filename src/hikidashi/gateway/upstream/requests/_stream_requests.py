@@ -10,18 +10,14 @@ import itertools
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ....errors import MissingExtra
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.message import SessionMessage
+
 from ....servers.messages import BROKEN, FilteredStream
 from .._reports import Reports
-
-try:
-    import anyio
-    import mcp_types as types
-    from mcp import MCPError
-    from mcp.shared.dispatcher import ProgressFnT
-    from mcp.shared.message import SessionMessage
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["StreamRequests", "progress_in"]
 

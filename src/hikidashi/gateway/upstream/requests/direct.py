@@ -9,21 +9,17 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from ....errors import MissingExtra
+import mcp_types as types
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
+from mcp_types.methods import serialize_server_result
+
 from ....servers.config import McpServer
 from ...auth.server_login import ServerLogin
 from .._lost import NotSent
 from ._http_requests import AskAgain, HttpRequests, OnNotification
 from ._stream_requests import StreamRequests
 from .stamping import Behalf, Envelope, stamp, stamping
-
-try:
-    import mcp_types as types
-    from mcp.shared.dispatcher import ProgressFnT
-    from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
-    from mcp_types.methods import serialize_server_result
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
 
 __all__ = ["AskAgain", "DirectCalls", "NotSent", "ShapedResult"]
 

@@ -12,13 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from ....errors import MissingExtra
-from ....servers.messages import WatchedSends
+import mcp_types as types
 
-try:
-    import mcp_types as types
-except ImportError as error:
-    raise MissingExtra("mcp", "mcp") from error
+from ....servers.messages import WatchedSends
 
 __all__ = ["LEVELS", "Behalf", "Envelope", "on_behalf_of", "reaches", "stamp", "stamping"]
 
