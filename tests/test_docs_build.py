@@ -51,6 +51,19 @@ def test_pages_that_are_opened_as_files_can_be_searched(config_file: str, tmp_pa
     assert all((site / "deep" / script).exists() for script in scripts)
 
 
+def test_a_model_finds_every_page_as_markdown_in_llms_txt(tmp_path: Path) -> None:
+    site = built("mkdocs.yml", {"index.md": "# A\n\nOne drawer.\n\nMore.", "deep/down.md": "# B\n\n`Tool`."}, tmp_path)
+    assert (site / "llms.txt").read_text(encoding="utf-8").splitlines() == [
+        "# hikidashi",
+        "",
+        "> One drawer for every tool an agent has.",
+        "",
+        "- [index.md](index.md): One drawer.",
+        "- [deep/down.md](deep/down.md): `Tool`.",
+    ]
+    assert (site / "deep/down.md").read_text(encoding="utf-8") == "# B\n\n`Tool`."
+
+
 def test_what_comes_from_another_host_and_links_that_lead_nowhere_fail_the_build(tmp_path: Path) -> None:
     page = """# A
 

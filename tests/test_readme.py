@@ -26,7 +26,8 @@ from hikidashi.servers.clients import CLIENTS
 from hikidashi.testing import MessagesServer
 
 READMES = ("README.md", "README.ja.md")
-PAGES = (*READMES, "docs/architecture.md", "CONTRIBUTING.md", "AGENTS.md")
+PAGES = (*READMES, "docs/architecture.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md")
+REPOSITORY = "https://github.com/hikidashi/hikidashi/blob/main/"
 
 
 @pytest.mark.cli
@@ -73,7 +74,7 @@ def test_both_readmes_have_the_same_blocks_of_code() -> None:
 
 @pytest.mark.parametrize("page", READMES)
 def test_a_readme_is_one_screen(page: str) -> None:
-    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= 100
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= 105
 
 
 def test_both_readmes_have_a_place_for_the_benchmark() -> None:
@@ -91,9 +92,21 @@ def test_every_command_a_page_names_exists(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_inside_the_project_leads_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8").replace(REPOSITORY, f"{ROOT}/")
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert ((ROOT / page).parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", READMES)
+def test_a_readme_is_read_on_a_package_index_too_so_its_links_are_whole(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert re.findall(r"\]\((?!https://)[^)]*\)", text) == []
+
+
+def test_the_two_commands_of_a_clone_stand_side_by_side() -> None:
+    for page in READMES:
+        assert re.search(r"`make run`.*`make test`", (ROOT / page).read_text(encoding="utf-8"))
+    assert re.search(r"^make test$", (ROOT / ".ci/run").read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_the_tree_in_the_architecture_is_the_tree() -> None:
