@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from .data import Definition
 
 OURS = "hikidashi"
-"""The default where the extra `semantic` is installed: by words and by meaning."""
+"""The default: by words and by meaning."""
 WORDS = "hikidashi, words only"
 STATIC = "static vectors"
 
@@ -103,9 +103,9 @@ def engines() -> dict[str, Engine]:
         Engine(
             OURS,
             "hikidashi_encoder",
-            "'hikidashi[semantic]'",
+            "hikidashi",
             ours.Hybrid,
-            "ToolCatalog as it is with the extra `semantic`, every tool embedded",
+            "ToolCatalog as it is every tool embedded",
             largest=10_000,  # 100,000 tools take ten minutes to embed
         ),
         Engine(WORDS, "hikidashi.search", "hikidashi", ours.Lexical, 'ToolCatalog(ranker="lexical")'),

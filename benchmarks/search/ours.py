@@ -78,13 +78,13 @@ class Unaided(Lexical):
 
 
 class Hybrid(Lexical):
-    """A `ToolCatalog` as a user gets it who has the extra `semantic`: by words and by meaning, its limits raised."""
+    """A `ToolCatalog` as a user gets it who installs hikidashi: by words and by meaning, its limits raised."""
 
     def _options(self) -> dict[str, Any]:
         return super()._options() | {"ranker": "hybrid", "embed": embedder()}
 
 
 def embedder() -> Embedder:
-    """The model of the extra `semantic`; its vectors are kept for this run alone, or not at all."""
+    """The model of hikidashi-encoder; its vectors are kept for this run alone, or not at all."""
     kept = os.environ.get(VECTORS)
     return replace(default_embedder(), cache=Path(kept)) if kept else replace(default_embedder(), id="")

@@ -45,7 +45,7 @@ class Vectors:
 
 
 def measure(sizes: Sequence[int], progress: Callable[[str], None]) -> Iterable[Vectors]:
-    """Each size in a process of its own; nothing where the extra `semantic` is not installed."""
+    """Each size in a process of its own; nothing where the encoder is not installed."""
     if not find_spec("hikidashi_encoder"):
         return
     for size in sizes:

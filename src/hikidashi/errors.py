@@ -85,15 +85,16 @@ class HikidashiError(Exception):
 
 
 class MissingExtra(HikidashiError, ImportError):  # noqa: N818 - reads as what it says
-    """An optional framework is not installed."""
+    """A package that is needed here is not installed: a framework of an extra, or one that comes with hikidashi."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str = "") -> None:
         super().__init__(package, extra)
         self.package = package
         self.extra = extra
 
     def __str__(self) -> str:
-        return f"`{self.package}` is not installed. Run: pip install 'hikidashi[{self.extra}]'"
+        wanted = f"'hikidashi[{self.extra}]'" if self.extra else "hikidashi"
+        return f"`{self.package}` is not installed. Run: pip install {wanted}"
 
 
 # Errors of tools and their conversions.

@@ -33,13 +33,12 @@ def test_a_whole_installation_is_fine_and_its_cli_runs(command: Command, tmp_pat
     by_name = {check["name"]: check for check in report["checks"]}
     assert [name for name, check in by_name.items() if check["area"] == "extra" and check["status"] == "ok"] == [
         "anthropic",
+        "chat",
         "claude",
         "fast",
         "keyring",
-        "mcp",
         "otel",
         "pydantic-ai",
-        "semantic",
         "slack",
         "strands",
         "tavily",

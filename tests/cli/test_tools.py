@@ -615,7 +615,7 @@ def test_a_ranking_by_meaning_without_the_extra_says_what_to_install(command: Co
         "tools", "search", "rain", "--ranker", "hybrid", "--catalog", catalog, without=("hikidashi_encoder",)
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("Run: pip install 'hikidashi[semantic]'\n")
+    assert done.stderr.endswith("Run: pip install hikidashi\n")
 
 
 def test_one_search_is_not_called_searches(run: Tools, tmp_path: Path, catalog: str) -> None:
@@ -660,13 +660,6 @@ def test_a_search_needs_no_framework(command: Command, catalog: str) -> None:
     done = command("tools", "search", "会議室", "--catalog", catalog, without=FRAMEWORKS)
     assert (done.returncode, done.stderr) == (0, "")
     assert " 1  会議室予約 " in done.stdout
-
-
-def test_servers_without_the_extra_say_what_to_install(command: Command, tmp_path: Path) -> None:
-    config = servers(tmp_path / ".mcp.json", mail=MAIL)
-    done = command("tools", "search", "mail", "--mcp", config, without=FRAMEWORKS)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("Run: pip install 'hikidashi[mcp]'\n")
 
 
 def test_an_error_is_one_line_that_names_the_file(command: Command, tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def test_without_the_extra_the_command_to_run_is_named(
     monkeypatch.setattr(embeddings, "is_installed", lambda: False)
     result = tune(QUESTIONS)
     assert isinstance(result.exception, MissingExtra)
-    assert str(result.exception).endswith("Run: pip install 'hikidashi[semantic]'")
+    assert str(result.exception).endswith("Run: pip install hikidashi")
     assert invoke("tune", "--remove").stdout == "No tune is installed.\n"
 
 

@@ -174,7 +174,7 @@ def test_the_ranking_by_meaning_is_an_option_of_the_local_index(web: Web, docume
     without = web("search", "drawer", "--ranker", "hybrid", without=("hikidashi_encoder",))
     assert (without.returncode, without.stderr) == (
         1,
-        "error: `hikidashi_encoder` is not installed. Run: pip install 'hikidashi[semantic]'\n",
+        "error: `hikidashi_encoder` is not installed. Run: pip install hikidashi\n",
     )
     other = web("search", "drawer", "--ranker", "hybrid", "--provider", "tavily", TAVILY_API_KEY="tvly-test")
     assert (other.returncode, "--ranker belongs to --provider local, not tavily." in other.stderr) == (2, True)

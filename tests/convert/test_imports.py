@@ -17,7 +17,6 @@ FRAMEWORKS = ("anthropic", "claude_agent_sdk", "mcp", "pydantic_ai", "strands")
     ("module", "missing", "command"),
     [
         ("claude", "claude_agent_sdk", "pip install 'hikidashi[claude]'"),
-        ("mcp", "mcp", "pip install 'hikidashi[mcp]'"),
         ("pydantic_ai", "pydantic_ai", "pip install 'hikidashi[pydantic-ai]'"),
         ("strands", "strands.types.events", "pip install 'hikidashi[strands]'"),
     ],

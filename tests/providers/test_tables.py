@@ -305,7 +305,8 @@ def test_each_package_of_a_row_is_in_the_extra_that_it_names() -> None:
     packages = {package for row in rows for package in row.packages if package.extra}
     for row in SEARCH_PROVIDERS.values():
         packages.update(*row.ranker_packages.values())
-    assert [package for package in packages if package.name not in needs[package.extra]] == []
+    wrong = [package for package in packages if package.extra and package.name not in needs[package.extra]]
+    assert wrong == []
 
 
 def test_the_tables_agree_with_what_others_rely_on() -> None:

@@ -14,8 +14,6 @@ from hikidashi import MissingExtra
     ("module", "missing", "command"),
     [
         ("claude", "claude_agent_sdk", "pip install 'hikidashi[claude]'"),
-        ("mcp", "mcp", "pip install 'hikidashi[mcp]'"),
-        ("live", "mcp.client", "pip install 'hikidashi[mcp]'"),
         ("pydantic_ai.capability", "pydantic_ai", "pip install 'hikidashi[pydantic-ai]'"),
         ("pydantic_ai._history", "pydantic_ai.messages", "pip install 'hikidashi[pydantic-ai]'"),
         ("strands", "strands.hooks", "pip install 'hikidashi[strands]'"),

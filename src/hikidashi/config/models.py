@@ -59,7 +59,7 @@ class WebSearchConfig(Section):
     index: str | None = field(default=None, metadata=text("the file of the local index"))
     """Path of the local index, relative to the config file; default: a file in your data folder."""
     ranker: Ranker = field(default=DEFAULT_RANKER, metadata=one_of(Ranker))
-    """How the local index ranks: "lexical" by words, "hybrid" also by meaning, which needs the extra `semantic`."""
+    """How the local index ranks: "lexical" by words, "hybrid" also by meaning."""
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -87,7 +87,7 @@ class SearchProviderInfo:
 
 
 _HTTPX = Package(module="httpx", name="httpx", extra="web")
-_ENCODER = Package(module="hikidashi_encoder", name="hikidashi-encoder", extra="semantic")
+_ENCODER = Package(module="hikidashi_encoder", name="hikidashi-encoder")
 
 SEARCH_PROVIDERS: dict[str, SearchProviderInfo] = {
     row.name: row

@@ -59,8 +59,8 @@ class ToolCatalog:
 
     Args:
         tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, in any mix.
-        ranker: "lexical" ranks by words alone, "hybrid" also by meaning, which needs the extra `semantic`. "auto" is
-            "hybrid" if that is installed, and else "lexical"; the environment variable HIKIDASHI_RANKER decides for it.
+        ranker: "lexical" ranks by words alone, "hybrid" also by meaning. "auto" is "hybrid" if the
+            encoder can be loaded, and else "lexical"; the environment variable HIKIDASHI_RANKER decides for it.
         embed: A function from texts to vectors instead of the default model, or an `Embedder`, which also has the name
             under which vectors are cached on disk; the ranker is "hybrid" then.
         limit_tools: The maximum number of tools; by default that of the API.

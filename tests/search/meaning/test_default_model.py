@@ -1,4 +1,4 @@
-"""The model that comes with the extra `semantic`: inside its package, loaded offline."""
+"""The model that comes with hikidashi: inside its package, loaded offline."""
 
 from __future__ import annotations
 

@@ -403,7 +403,7 @@ def test_what_is_not_installed_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, package: str, embed: Model | None
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"`{package}` is not installed.*hikidashi\[semantic\]"):
+    with pytest.raises(MissingExtra, match=rf"`{package}` is not installed.*pip install hikidashi"):
         ToolCatalog(TOOLS, ranker="hybrid", embed=embed)
 
 

@@ -118,7 +118,7 @@ def test_the_ranking_by_meaning_is_chosen_here_and_in_a_config(tmp_path: Path, m
     with pytest.raises(TavilyAPIError, match="`ranker` is 'best'"):
         choose_provider("local", ranker=cast("Any", "best"), language="en")
     monkeypatch.setitem(sys.modules, "hikidashi_encoder", None)
-    with pytest.raises(MissingExtra, match=r"hikidashi\[semantic\]"):
+    with pytest.raises(MissingExtra, match=r"pip install hikidashi"):
         choose_provider("local", ranker="hybrid")
 
 

@@ -85,7 +85,7 @@ def search(
     limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.", min=1, max=50)] = 5,
     ranker: Annotated[
         Literal["auto", "lexical", "hybrid"],
-        typer.Option(help="By words, or by meaning too; auto: by meaning if the extra `semantic` is installed."),
+        typer.Option(help="By words, or by meaning too; auto: by meaning if the encoder can be loaded."),
     ] = "auto",
     explain: Annotated[
         bool,

@@ -51,7 +51,7 @@ Embed = Callable[[list[str]], Any] | Embedder
 
 
 def default_embedder() -> Embedder:
-    """The model of the extra `semantic`, the package hikidashi-encoder, loaded when this is first called.
+    """The model of the package hikidashi-encoder, loaded when this is first called.
 
     Questions also go through the adapter that `hikidashi tools tune` installed, if there is one.
 
@@ -60,7 +60,7 @@ def default_embedder() -> Embedder:
         ToolSearchError: it cannot be loaded.
     """
     if not is_installed():
-        raise MissingExtra(ENCODER, "semantic")
+        raise MissingExtra(ENCODER)
     loaded = _loaded()
     if isinstance(loaded, HikidashiError):
         raise loaded.with_traceback(None)
@@ -74,7 +74,7 @@ def _loaded() -> Embedder | HikidashiError:
         package = import_module(ENCODER)
         _encoder()
     except ImportError as error:
-        missing = MissingExtra((error.name or ENCODER).partition(".")[0], "semantic")
+        missing = MissingExtra((error.name or ENCODER).partition(".")[0])
         missing.__cause__ = error
         return missing
     except Exception as error:  # of ONNX Runtime or of the tokenizer, which have classes of their own

@@ -12,7 +12,7 @@ __all__ = ["ENCODER", "RANKER_VARIABLE", "Choice", "Ranker", "chosen", "is_insta
 
 Ranker = Literal["auto", "lexical", "hybrid"]
 ENCODER = "hikidashi_encoder"
-"""The package of the default model, of the extra `semantic`."""
+"""The package of the default model."""
 RANKER_VARIABLE = "HIKIDASHI_RANKER"
 """The environment variable that decides for "auto"."""
 
@@ -54,7 +54,7 @@ def chosen(ranker: object, *, has_embed: bool) -> Choice:
     if ranker == "lexical":
         return Choice("lexical", is_explicit=True)
     if not is_installed():
-        raise MissingExtra(ENCODER, "semantic")
+        raise MissingExtra(ENCODER)
     return Choice("hybrid", is_explicit=True)
 
 

@@ -58,7 +58,7 @@ def choose_provider(
         api_key: The provider's key; None reads the provider's environment variable.
         base_url: The address of the provider's API. SearXNG's may also be in SEARXNG_URL.
         index: The file of the local index; None is the one in the user's data folder.
-        ranker: How the local index ranks: "lexical" by words, "hybrid" by meaning too (extra `semantic`).
+        ranker: How the local index ranks: "lexical" by words, "hybrid" by meaning too.
         cache: A cache for answers that cost money; None keeps none.
         keyless: Whether Tavily may be asked without a key.
         timeout: Seconds for each attempt; None is the provider's default.

@@ -15,7 +15,7 @@ __all__ = ["cut_hits", "format_answer"]
 def cut_hits(results: SearchResults, max_content_length: int) -> SearchResults:
     """`results` with at most `max_content_length` characters of each content; 0 is unlimited.
 
-    What nobody configures, a server's titles, addresses and answer, has the limits of every tool.
+    What no one configures, a server's titles, addresses and answer, has the limits of every tool.
     """
     cut = short_labels(results)
     if not max_content_length:

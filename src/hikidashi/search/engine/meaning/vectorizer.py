@@ -123,4 +123,4 @@ def _numpy() -> Any:
     try:
         return import_module("numpy")
     except ImportError as error:
-        raise MissingExtra("numpy", "semantic") from error
+        raise MissingExtra("numpy") from error

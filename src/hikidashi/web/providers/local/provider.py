@@ -67,7 +67,7 @@ class LocalSearchProvider:
         path: The file of the index; by default in the user's data folder.
         fetcher: Fetches pages that are not in the index; by default a `Fetcher`.
         language: The language of error messages.
-        ranker: "lexical" ranks by words; "hybrid" also by embedding similarity, which needs the extra `semantic`.
+        ranker: "lexical" ranks by words; "hybrid" also by embedding similarity.
         embed: For "hybrid", a function from texts to vectors instead of the model of the extra.
 
     Raises:
