@@ -24,9 +24,9 @@ from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 
-from hikidashi.web.providers.local import LocalIndex
-from hikidashi.web.providers.local._writer import NewDocument
-from hikidashi.web.text.split import Passage, split, title_of
+from hikidashi.web.local import LocalIndex
+from hikidashi.web.local.database import NewDocument
+from hikidashi.web.passages import Passage, split, title_of
 
 from ..registry import Case, Measurement, Plan, Sample
 from .document_questions import ENGLISH, JAPANESE, Asked
@@ -159,7 +159,7 @@ def ours(index: LocalIndex, *, hybrid: bool = False) -> Callable[[str], list[Hit
     """A search of `index` that gives passages, ranked by words, or by meaning too."""
     semantic = None
     if hybrid:
-        from hikidashi.web.providers.local.semantic import SemanticRanker
+        from hikidashi.web.local.semantic import SemanticRanker
 
         semantic = SemanticRanker()
 

@@ -17,8 +17,8 @@ from time import perf_counter
 from typing import Any
 
 from hikidashi.errors import PageError
-from hikidashi.web.pages._html import html_text
 from hikidashi.web.pages.extract import Extractor
+from hikidashi.web.pages.html import html_text
 
 from ..registry import Case, Measurement, Plan, Sample
 from ..timing import seconds

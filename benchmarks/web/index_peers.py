@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from hikidashi.web.providers.local import LocalIndex
-from hikidashi.web.providers.local._writer import NewDocument
-from hikidashi.web.text.split import Passage
+from hikidashi.web.local import LocalIndex
+from hikidashi.web.local.database import NewDocument
+from hikidashi.web.passages import Passage
 
 __all__ = ["OURS", "Engine", "engines", "fts5_ranking"]
 

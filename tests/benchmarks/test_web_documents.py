@@ -11,7 +11,7 @@ from benchmarks.web.documents import answerable, documents, filled, ours, packag
 from benchmarks.web.index_peers import fts5_ranking
 from benchmarks.web.package_questions import PACKAGES
 
-from hikidashi.web.providers.local import LocalIndex
+from hikidashi.web.local import LocalIndex
 
 
 def test_a_hundred_questions_are_asked_and_ours_finds_their_answers_at_least_as_often(tmp_path: Path) -> None:

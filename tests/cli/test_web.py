@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 from hikidashi.cli.app import app
 from hikidashi.cli.web import indexing
 from hikidashi.testing import TavilyPage, TavilyServer, tavily_fault
-from hikidashi.web.providers.local import IngestEvent
+from hikidashi.web.local import IngestEvent
 
 FRAMEWORKS = ("pydantic_ai", "claude_agent_sdk", "mcp", "strands", "anthropic", "tavily")
 COMMANDS = ("search", "extract", "context", "index", "list", "remove", "stats", "serve", "mcp")

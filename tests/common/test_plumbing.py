@@ -23,7 +23,7 @@ BY_HAND = {
 
 ALLOWED = {
     # The writer of the index begins a transaction in one method and ends it in another.
-    "web/providers/local/_writer.py": {"transactions: common.sqlite.transaction"},
+    "web/local/database.py": {"transactions: common.sqlite.transaction"},
     # A lock file that stays open as long as the process lives.
     "agents/slack/_questions.py": {"private files: common.private"},
     "gateway/daemon/control.py": {"private files: common.private"},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.web.providers.local import LocalIndex
+from hikidashi.web.local import LocalIndex
 
 pytestmark = pytest.mark.soak
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from hikidashi.web.providers.local import LocalIndex, ingest
+from hikidashi.web.local import LocalIndex, ingest
 
 pytestmark = pytest.mark.soak
 

@@ -20,8 +20,8 @@ from hikidashi.web.filters import (
     refuse_unsupported,
 )
 from hikidashi.web.language import errors_in
+from hikidashi.web.passages import BETWEEN, extracted_as, plain_text, relevant_passages
 from hikidashi.web.results import ExtractedPage
-from hikidashi.web.text.passages import BETWEEN, extracted_as, plain_text, relevant_passages
 
 
 def test_domains_are_read_from_addresses_and_wildcards() -> None:

@@ -21,8 +21,8 @@ from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import TABLES, Language, in_language, localized
 from hikidashi.web.answers.fence import fence
 from hikidashi.web.answers.format import format_error, format_extract
+from hikidashi.web.local import LocalSearchProvider
 from hikidashi.web.messages import api_error, message, reason
-from hikidashi.web.providers.local import LocalSearchProvider
 from hikidashi.web.providers.searxng import SearxngProvider
 from hikidashi.web.providers.tavily.client import TavilyAPIClient
 from hikidashi.web.results import ExtractResults, FailedPage
@@ -164,7 +164,7 @@ EDGES = {
     "mcp.py",
     "presentation.py",
     "providers/choose.py",
-    "providers/local/provider.py",
+    "local/provider.py",
     "providers/searxng.py",
     "providers/tavily/client.py",
     "pydantic_ai.py",

@@ -13,7 +13,7 @@ import hikidashi.web
 from hikidashi.errors import FetchRefused, TavilyAPIError
 from hikidashi.web import Fetcher, LocalSearchProvider, SearxngProvider, TavilyAPIClient, choose_provider, web_tools
 from hikidashi.web.local import LocalIndex, ingest
-from hikidashi.web.providers.local.watch import snapshot
+from hikidashi.web.local.sources import snapshot
 
 tavily: Callable[..., Any] = partial(TavilyAPIClient, "tvly-test")
 searxng: Callable[..., Any] = partial(SearxngProvider, "http://127.0.0.1:9")

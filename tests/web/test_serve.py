@@ -28,10 +28,10 @@ from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMiss
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
 from hikidashi.testing import TavilyPage, TavilyServer
-from hikidashi.web.crawl.options import CrawlOptions
+from hikidashi.web.crawl_options import CrawlOptions
+from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
 from hikidashi.web.pages.fetch import Fetcher
 from hikidashi.web.provider import SearchDepth, SearchProvider
-from hikidashi.web.providers.local import LocalIndex, LocalSearchProvider, ingest
 from hikidashi.web.providers.tavily.client import TavilyAPIClient
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from hikidashi.web.tavily_api import server as serve

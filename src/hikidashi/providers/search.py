@@ -104,7 +104,7 @@ SEARCH_PROVIDERS: dict[str, SearchProviderInfo] = {
         SearchProviderInfo(
             name="local",
             title="the local index",
-            provider="hikidashi.web.providers.local:LocalSearchProvider",
+            provider="hikidashi.web.local:LocalSearchProvider",
             options={"index": "path", "ranker": "ranker"},
             ranker_packages={"hybrid": (_ENCODER,)},
             abilities=frozenset({"crawl", "map"}),

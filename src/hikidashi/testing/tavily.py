@@ -13,7 +13,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from ..common.loopback import Exchange, LoopbackServer
-from ..web.crawl.options import CrawlResults, MapResults, matches_any
+from ..web.crawl_options import CrawlResults, MapResults, matches_any
 from ..web.pages.address import host_of
 from ..web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit
 from ..web.tavily_api.crawl import CrawlRequest, MapRequest, crawl_answer, crawl_request, map_answer, map_request

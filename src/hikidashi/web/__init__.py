@@ -21,15 +21,23 @@ if TYPE_CHECKING:
     from .answers.format import format_error as format_error
     from .answers.format import format_extract as format_extract
     from .answers.format import format_search as format_search
-    from .crawl.options import CrawlOptions as CrawlOptions
-    from .crawl.options import CrawlResults as CrawlResults
-    from .crawl.options import MapResults as MapResults
+    from .crawl_options import CrawlOptions as CrawlOptions
+    from .crawl_options import CrawlResults as CrawlResults
+    from .crawl_options import MapResults as MapResults
     from .filters import ExtractOptions as ExtractOptions
     from .filters import FilterArguments as FilterArguments
     from .filters import PageFormat as PageFormat
     from .filters import SearchFilters as SearchFilters
     from .filters import TimeRange as TimeRange
     from .filters import Topic as Topic
+    from .local import Embed as Embed
+    from .local import FoundPassage as FoundPassage
+    from .local import IndexTotals as IndexTotals
+    from .local import ListedDocument as ListedDocument
+    from .local import LocalIndex as LocalIndex
+    from .local import LocalSearchProvider as LocalSearchProvider
+    from .local import Ranker as Ranker
+    from .local import StoredDocument as StoredDocument
     from .mcp import serve_stdio as serve_stdio
     from .mcp import web_mcp_server as web_mcp_server
     from .pages.fetch import Fetched as Fetched
@@ -42,14 +50,6 @@ if TYPE_CHECKING:
     from .provider import SearchProvider as SearchProvider
     from .providers.cache import ResultCache as ResultCache
     from .providers.choose import choose_provider as choose_provider
-    from .providers.local import Embed as Embed
-    from .providers.local import Found as Found
-    from .providers.local import IndexTotals as IndexTotals
-    from .providers.local import ListedDocument as ListedDocument
-    from .providers.local import LocalIndex as LocalIndex
-    from .providers.local import LocalSearchProvider as LocalSearchProvider
-    from .providers.local import Ranker as Ranker
-    from .providers.local import StoredDocument as StoredDocument
     from .providers.retry import RetryPolicy as RetryPolicy
     from .providers.searxng import SearxngProvider as SearxngProvider
     from .providers.tavily.client import TavilyAPIClient as TavilyAPIClient
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     from .results import SearchContext as SearchContext
     from .results import SearchHit as SearchHit
     from .results import SearchResults as SearchResults
-    from .text.words import Term as Term
     from .tools import SearchDefaults as SearchDefaults
     from .tools import WebTools as WebTools
     from .tools import web_tools as web_tools
+    from .words import Term as Term
 else:
     __getattr__, __dir__, __all__ = attach(__name__)

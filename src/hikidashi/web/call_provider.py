@@ -12,7 +12,7 @@ from inspect import Parameter, signature
 from typing import Any, cast
 
 from ..providers import providers_that_can
-from .crawl.options import CrawlOptions, CrawlResults, MapResults
+from .crawl_options import CrawlOptions, CrawlResults, MapResults
 from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
 from .messages import validation_error
 from .provider import AnswerKind, SearchDepth, SearchProvider
@@ -87,7 +87,7 @@ async def ask_extract(
         return await provider.extract(urls)
     if _takes(provider.extract, "options"):
         return await provider.extract(urls, options=options)
-    from .text.passages import extracted_as
+    from .passages import extracted_as
 
     checked = check_extract_options(options)
     if checked.depth != EXTRACT_DEFAULTS.depth:

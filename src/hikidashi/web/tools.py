@@ -31,10 +31,10 @@ from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, T
 from .language import errors_in
 from .log import log_verbose_tool_failed, shown_urls
 from .messages import api_error
+from .passages import short_line
 from .presentation import Presentation, WebResults
 from .provider import SearchDepth, SearchProvider
 from .results import ExtractResults, SearchContext, SearchResults
-from .text.shorten import short_line
 from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
 
 __all__ = [

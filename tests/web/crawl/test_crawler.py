@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.web.crawl import crawler
-from hikidashi.web.crawl._links import is_page, links_of
-from hikidashi.web.crawl.crawler import crawl_site, map_site, visits
-from hikidashi.web.crawl.options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
+from hikidashi.web import crawler
+from hikidashi.web.crawl_options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
+from hikidashi.web.crawler import crawl_site, is_page, links_of, map_site, visits
+from hikidashi.web.local import LocalSearchProvider
 from hikidashi.web.pages.fetch import Fetched, Fetcher
-from hikidashi.web.providers.local import LocalSearchProvider
 
 
 class Site(LoopbackServer):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.common.loopback import Exchange, LoopbackServer
-from hikidashi.web.crawl._robots import LONGEST_DELAY, Robots, parse_robots
+from hikidashi.web.crawler import LONGEST_DELAY, Robots, parse_robots
 from hikidashi.web.pages.fetch import Fetcher
 
 

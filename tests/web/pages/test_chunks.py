@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import PageError, TavilyAPIError
-from hikidashi.web.pages import chunks as _chunks
-from hikidashi.web.pages.chunks import TooManyChunks, in_larger_chunks
-from hikidashi.web.pages.fetch import Fetcher
+from hikidashi.web.pages import fetch as _chunks
+from hikidashi.web.pages.fetch import Fetcher, TooManyChunks, in_larger_chunks
 from hikidashi.web.providers.tavily.client import TavilyAPIClient
 
 

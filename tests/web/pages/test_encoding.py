@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hikidashi.web.pages._iso2022jp import decode_iso2022jp
-from hikidashi.web.pages.encoding import decode_page
+from hikidashi.web.pages.decode import decode_iso2022jp, decode_page
 
 JAPANESE = "<title>引き出し</title><p>道具はいつもの場所にあります。使うときだけ、取り出します。カタカナも。"
 WINDOWS = "①㈱髙﨑ｱｲｳ～"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hikidashi.errors import ErrorType, PageError
-from hikidashi.web.pages._worker_process import WorkerDied, WorkerProcess, read_frame, write_frame
 from hikidashi.web.pages.extract import Extractor, extract_page, shared_extractor
 from hikidashi.web.pages.fetch import Fetched
+from hikidashi.web.pages.worker import WorkerDied, WorkerProcess, read_frame, write_frame
 
 ARTICLE = """<!doctype html><title>Drawers &amp; tools</title>
 <nav><a href=/>Home</a> <a href=/shop>Shop</a></nav>
@@ -185,7 +185,7 @@ async def test_closing_ends_the_process_and_leaves_no_zombie() -> None:
 
 
 def test_an_idle_process_ends() -> None:
-    worker = WorkerProcess("hikidashi.web.pages._extract_worker", memory=1 << 30, idle_seconds=0.01)
+    worker = WorkerProcess(memory=1 << 30, idle_seconds=0.01)
     worker.call({"content_type": "text/plain"}, b"x", seconds=30)
     end = time.monotonic() + 30
     while worker.pid is not None and time.monotonic() < end:
@@ -201,17 +201,10 @@ def test_a_frame_that_breaks_off_is_no_frame(kept: int) -> None:
     assert read_frame(BytesIO(pipe.getvalue()[:kept])) is None
 
 
-def test_a_worker_that_cannot_start_is_dead() -> None:
-    worker = WorkerProcess("hikidashi.web.no_such_module", memory=1 << 30)
-    with pytest.raises(WorkerDied):
-        worker.call({}, b"", seconds=30)
-    assert worker.pid is None
-
-
 def test_a_python_that_is_not_there_is_a_dead_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     with pytest.raises(WorkerDied, match="could not be started"):
-        WorkerProcess("hikidashi.web.pages._extract_worker", memory=1 << 30).call({}, b"", seconds=30)
+        WorkerProcess(memory=1 << 30).call({}, b"", seconds=30)
 
 
 # No `if __name__ == "__main__"`, on purpose.

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.web.pages import _html
-from hikidashi.web.pages._complexity import LEXBOR_LIMIT, TRAFILATURA_LIMIT, Complexity, complexity_of
-from hikidashi.web.pages._html import title_of
-from hikidashi.web.pages._reading import Page, read_page
+from hikidashi.web.pages import html as _html
+from hikidashi.web.pages.document import Page, read_page
+from hikidashi.web.pages.html import LEXBOR_LIMIT, TRAFILATURA_LIMIT, Complexity, complexity_of, title_of
 
 SENTENCES = "".join(
     f"<p>Every drawer has a {thing}, and every tool has a drawer it goes back to in the evening, {thing} or not.</p>"

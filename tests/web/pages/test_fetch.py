@@ -15,10 +15,16 @@ from hypothesis import strategies as st
 
 from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, FetchRefused, PageError, TavilyAPIError
-from hikidashi.web.pages._connect import Resolver, resolve
-from hikidashi.web.pages._errors import status_error
-from hikidashi.web.pages.decompress import Decompressor, TooLarge, Undecodable
-from hikidashi.web.pages.fetch import Fetched, Fetcher
+from hikidashi.web.pages.fetch import (
+    Decompressor,
+    Fetched,
+    Fetcher,
+    Resolver,
+    TooLarge,
+    Undecodable,
+    resolve,
+    status_error,
+)
 
 PAGE = b"<title>Drawers</title><p>Every tool has its place."
 HTML = {"content-type": "text/html; charset=UTF-8"}

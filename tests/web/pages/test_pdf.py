@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.web.pages._pdf import PdfText, pdf_text
+from hikidashi.web.pages.document import PdfText, pdf_text
 
 
 def pdf_of(*pages: str, title: str = "") -> bytes:

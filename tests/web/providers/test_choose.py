@@ -12,9 +12,9 @@ import pytest
 from hikidashi.config import WebSearchConfig
 from hikidashi.errors import ErrorType, MissingExtra, TavilyAPIError
 from hikidashi.testing import TavilyServer
+from hikidashi.web.local import LocalIndex, ingest
 from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.choose import choose_provider, configured_provider, provider_name
-from hikidashi.web.providers.local import LocalIndex, ingest
 
 
 @pytest.fixture(autouse=True)

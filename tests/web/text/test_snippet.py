@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.web.text.snippet import best_sentence, snippet
-from hikidashi.web.text.words import terms_of
+from hikidashi.web.passages import best_sentence, snippet
+from hikidashi.web.words import terms_of
 
 FILLER = "Nothing of interest stands here, and it goes on like this. " * 20
 TEXT = FILLER + "The drawer sticks when the air is damp, so wax the runners. " + FILLER

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.tokens import estimate_tokens
-from hikidashi.web.text.split import Markup, Passage, split, title_of
+from hikidashi.web.passages import Markup, Passage, split, title_of
 
 LINES = st.lists(
     st.sampled_from(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.web.text.words import TOKENIZER, indexed, run_term, spelled, terms_of
+from hikidashi.web.words import TOKENIZER, indexed, run_term, spelled, terms_of
 
 
 def letters(question: str) -> list[str]:

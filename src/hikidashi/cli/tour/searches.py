@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hikidashi.search import ToolCatalog
-from hikidashi.web.providers.local import LocalIndex, LocalSearchProvider, ingest
-from hikidashi.web.text.passages import plain_text
+from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
+from hikidashi.web.passages import plain_text
 
 from .stage import Stage
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from hikidashi.web.providers.local import ListedDocument, LocalIndex
+from hikidashi.web.local import ListedDocument, LocalIndex
 
 from ..output import Language, print_text, stderr, stdout
 from ..tools.text import clean

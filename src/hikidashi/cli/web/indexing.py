@@ -19,10 +19,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from hikidashi.texts import in_language
-from hikidashi.web.crawl.options import CrawlOptions
-from hikidashi.web.providers.local import IndexTotals, IngestEvent, LocalIndex, ingest
-from hikidashi.web.providers.local.documents.sources import is_web_address
-from hikidashi.web.providers.local.watch import Snapshot, changed, snapshot
+from hikidashi.web.crawl_options import CrawlOptions
+from hikidashi.web.local import IndexTotals, IngestEvent, LocalIndex, ingest
+from hikidashi.web.local.sources import Snapshot, changed, is_web_address, snapshot
 
 from ..output import Language, stderr, stdout
 from ..tools.text import clean, counted

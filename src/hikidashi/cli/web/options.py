@@ -12,7 +12,7 @@ from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Ranker, names_
 from hikidashi.texts import Language
 
 if TYPE_CHECKING:
-    from hikidashi.web.crawl.options import CrawlOptions
+    from hikidashi.web.crawl_options import CrawlOptions
 
 __all__ = ["FilterOptions", "Index", "Json", "Lang", "ProviderOptions", "ReadingOptions", "ServerOptions", "crawl_of"]
 
@@ -125,7 +125,7 @@ def crawl_of(depth: int, limit: int | None) -> CrawlOptions | None:
         if limit is not None:
             raise typer.BadParameter("--limit needs --depth: without it no links are followed.")
         return None
-    from hikidashi.web.crawl.options import CRAWL_DEFAULTS, MOST_BREADTH, CrawlOptions
+    from hikidashi.web.crawl_options import CRAWL_DEFAULTS, MOST_BREADTH, CrawlOptions
 
     most = CRAWL_DEFAULTS.limit if limit is None else limit
     return CrawlOptions(max_depth=depth, max_breadth=MOST_BREADTH, limit=most)

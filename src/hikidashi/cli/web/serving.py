@@ -68,7 +68,7 @@ def run_server(choice: Choice, *, host: str, port: int, api_key: str | None) -> 
 
 def _print_totals(log: Console, choice: Choice) -> None:
     """Print how many documents there are; a missing index may be created later."""
-    from hikidashi.web.providers.local import LocalIndex
+    from hikidashi.web.local import LocalIndex
 
     index = LocalIndex(choice.index)
     try:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from ...tokens import estimate_tokens
 from ..messages import message
+from ..passages import short_line
 from ..results import ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from ..text.shorten import short_line
 
 __all__ = [
     "ANSWER_TOKENS",

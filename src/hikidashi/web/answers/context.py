@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from ...tokens import estimate_tokens
 from ..pages.address import readable_url
+from ..passages import short_line
 from ..results import SearchContext, SearchHit
-from ..text.shorten import short_line
 
 __all__ = ["DEFAULT_MAX_TOKENS", "pack_context"]
 

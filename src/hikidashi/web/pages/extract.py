@@ -12,13 +12,10 @@ from importlib.util import find_spec
 
 from ...errors import MissingExtra
 from ..results import ExtractedPage
-from ._errors import page_error
-from ._worker_process import WorkerDied, WorkerProcess
-from .fetch import Fetched
+from .fetch import Fetched, page_error
+from .worker import WorkerDied, WorkerProcess
 
 __all__ = ["Extractor", "extract_page", "shared_extractor"]
-
-_MODULE = f"{__package__}._extract_worker"
 
 
 class Extractor:
@@ -92,7 +89,7 @@ class Extractor:
     def _worker(self) -> WorkerProcess:
         worker: WorkerProcess | None = getattr(self._mine, "worker", None)
         if worker is None:
-            worker = self._mine.worker = WorkerProcess(_MODULE, memory=self._memory)
+            worker = self._mine.worker = WorkerProcess(memory=self._memory)
             self._workers.append(worker)
         return worker
 

@@ -7,21 +7,29 @@ so one `Fetcher` serves any number of event loops and threads.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import time
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from ipaddress import ip_address
+from typing import Any, Final, Protocol, cast
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from ...errors import ErrorType, FetchRefused, HikidashiError, MissingExtra, PageError
-from ._connect import GuardedBackend, NameNotFound, Resolver, resolve
-from ._errors import page_error, status_error
-from .address import Address, is_allowed, parse_url
-from .chunks import TooManyChunks, in_larger_chunks
-from .decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
+from ..messages import reason
+from .address import Address, is_allowed, is_public, parse_url
+
+try:
+    import anyio.to_thread
+    import httpcore
+except ImportError as error:
+    raise MissingExtra("httpx", "web") from error
 
 try:
     import anyio
@@ -30,7 +38,81 @@ try:
 except ImportError as error:
     raise MissingExtra("httpx", "web") from error
 
-__all__ = ["Fetched", "Fetcher", "Resolver"]
+__all__ = [
+    "ACCEPTED",
+    "Decompressor",
+    "Fetched",
+    "Fetcher",
+    "GuardedBackend",
+    "NameNotFound",
+    "Resolver",
+    "TooLarge",
+    "TooManyChunks",
+    "Undecodable",
+    "in_larger_chunks",
+    "page_error",
+    "resolve",
+    "status_error",
+]
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Resolves a host name and port to IP addresses."""
+
+_MAX_ADDRESSES = 4
+_SECONDS_PER_ADDRESS = 5.0
+
+
+class NameNotFound(Exception):  # noqa: N818 - reads as what it says
+    """A host name cannot be resolved."""
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of `host`, by the system's resolver."""
+    found = await anyio.to_thread.run_sync(
+        lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), abandon_on_cancel=True
+    )
+    return [str(address[0]) for *_, address in found]
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to public addresses only, or to any address if `trusted`."""
+
+    def __init__(self, url: str, *, resolver: Resolver, trusted: bool) -> None:
+        self._url = url
+        self._resolver = resolver
+        self._trusted = trusted
+        self._open = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend()).connect_tcp
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the name of the overridden method's argument
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """A connection to the first address of `host` that accepts one, after all addresses were checked."""
+        last: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
+        for address in (await self._addresses(host, port))[:_MAX_ADDRESSES]:
+            try:
+                return await self._open(address, port, _SECONDS_PER_ADDRESS, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                last = error
+        raise last or NameNotFound(host)
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        try:
+            addresses = [ip_address(host)]
+        except ValueError:
+            try:
+                addresses = [ip_address(answer) for answer in await self._resolver(host, port)]
+            except (OSError, UnicodeError, ValueError) as error:
+                raise NameNotFound(host) from error
+        # A private address among public ones is an attack or a misconfigured network.
+        if not self._trusted and not all(map(is_public, addresses)):
+            raise FetchRefused(self._url, reason("private"), "private")
+        return list(dict.fromkeys(map(str, addresses)))
+
 
 logger = logging.getLogger("hikidashi")
 
@@ -258,3 +340,163 @@ def _seconds(header: str) -> float | None:
 
 def _size(count: int) -> str:
     return f"{count / 1024 / 1024:.3g} MB" if count >= 1024 * 1024 else f"{count / 1024:.3g} KB"
+
+
+ACCEPTED = "gzip, deflate"
+_GZIP = 16 + zlib.MAX_WBITS
+_RAW_DEFLATE = -zlib.MAX_WBITS
+
+
+class TooLarge(Exception):  # noqa: N818 - reads as what it says
+    """The body exceeds the limit, compressed or decompressed."""
+
+
+class Undecodable(Exception):  # noqa: N818 - reads as what it says
+    """The body does not match its `Content-Encoding`, or is truncated."""
+
+
+class _Stream(Protocol):
+    """The type of `zlib.decompressobj()`, which has no public name."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class Decompressor:
+    """Decompresses a body chunk by chunk, up to `limit` bytes before and after."""
+
+    def __init__(self, encoding: str, limit: int) -> None:
+        self._encoding = encoding.strip().lower().removeprefix("x-")
+        if self._encoding not in {"", "identity", "gzip", "deflate"}:
+            raise Undecodable(encoding)
+        self._limit = limit
+        self._received = 0
+        self._body = bytearray()
+        self._stream: _Stream | None = None
+        self._streams_ended = 0
+        self._pending = b""
+
+    def feed(self, data: bytes) -> None:
+        """Add one chunk as received."""
+        self._received += len(data)
+        if self._received > self._limit:
+            raise TooLarge
+        if self._encoding in {"", "identity"}:
+            self._body += data
+        else:
+            self._inflate(self._pending + data)
+
+    def finish(self) -> bytes:
+        """The whole body."""
+        if self._stream is not None or (self._pending and not self._streams_ended):
+            raise Undecodable("the compressed stream ends too early")
+        return bytes(self._body)
+
+    def _inflate(self, data: bytes) -> None:
+        self._pending = b""
+        while data:
+            if self._stream is None:
+                if len(data) < 2:
+                    self._pending = data
+                    return
+                self._stream = self._begin(data)
+                if self._stream is None:
+                    return  # padding after the stream, which browsers ignore
+            try:
+                self._body += self._stream.decompress(data, self._limit - len(self._body) + 1)
+            except zlib.error as error:
+                raise Undecodable(str(error)) from error
+            if len(self._body) > self._limit:
+                raise TooLarge
+            data = self._stream.unused_data
+            if self._stream.eof:
+                self._stream = None
+                self._streams_ended += 1
+
+    def _begin(self, data: bytes) -> _Stream | None:
+        if self._encoding == "gzip":
+            if data.startswith(b"\x1f\x8b"):
+                return zlib.decompressobj(_GZIP)
+            if not self._streams_ended:
+                raise Undecodable("not gzip")
+        if self._streams_ended:
+            return None
+        # With "deflate", servers send raw deflate as often as the zlib format.
+        has_header = data[0] & 0x0F == 8 and int.from_bytes(data[:2]) % 31 == 0
+        return zlib.decompressobj(zlib.MAX_WBITS if has_header else _RAW_DEFLATE)
+
+
+_LONGEST_TURN = 0.005
+"""Seconds for which the event loop may be blocked."""
+_LOOK_EVERY = 16
+_LARGE = 64 * 1024
+_MOST_TINY = 200_000
+_TINY = 16
+
+
+class TooManyChunks(Exception):  # noqa: N818 - reads as what it says
+    """A body in so many tiny chunks that it must be an attack."""
+
+
+async def in_larger_chunks(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    """The same bytes in larger chunks, yielding to other tasks in between.
+
+    Raises:
+        TooManyChunks: there are more than 200,000, of less than 16 bytes on average.
+    """
+    held = bytearray()
+    count = size = 0
+    turn_began = time.monotonic()
+    async for chunk in chunks:
+        count += 1
+        size += len(chunk)
+        held += chunk
+        if len(held) >= _LARGE:
+            yield bytes(held)
+            held.clear()
+        if count % _LOOK_EVERY == 0 and time.monotonic() - turn_began > _LONGEST_TURN:
+            if count > _MOST_TINY and size < count * _TINY:
+                raise TooManyChunks
+            if held:
+                yield bytes(held)
+                held.clear()
+            await asyncio.sleep(0)
+            turn_began = time.monotonic()
+    if held:
+        yield bytes(held)
+
+
+_TYPES: dict[str, ErrorType] = {
+    "unresolved": ErrorType.NETWORK_ERROR,
+    "unreachable": ErrorType.NETWORK_ERROR,
+    "tls": ErrorType.NETWORK_ERROR,
+    "protocol": ErrorType.NETWORK_ERROR,
+    "timeout": ErrorType.TIMEOUT_ERROR,
+}
+
+
+def page_error(url: str, code: str, **values: object) -> PageError:
+    """A `PageError` for `url` with the reason `code`."""
+    return PageError(url, reason(code, **values), _TYPES.get(code, ErrorType.API_ERROR))
+
+
+def status_error(url: str, status: int, retry_after: float | None = None) -> PageError:
+    """A `PageError` for `url`, whose server responded with `status`."""
+    return PageError(url, reason("status", status=status), _type_of_status(status), status, retry_after)
+
+
+def _type_of_status(status: int) -> ErrorType:
+    match status:
+        case 429:
+            return ErrorType.RATE_LIMIT_ERROR
+        case 408 | 504:
+            return ErrorType.TIMEOUT_ERROR
+        case 503:
+            return ErrorType.SERVICE_UNAVAILABLE
+        case int() if status >= 500:
+            return ErrorType.SERVER_ERROR
+        case _:  # 401 and 403 too: the page requires a login, which is not an AUTH_ERROR of a search API
+            return ErrorType.API_ERROR

@@ -11,8 +11,8 @@ from ..filters import EXTRACT_DEFAULTS, ExtractOptions
 from ..messages import reason
 from ..pages.extract import Extractor, shared_extractor
 from ..pages.fetch import Fetcher
+from ..passages import extracted_as
 from ..results import ExtractedPage, ExtractResults, FailedPage
-from ..text.passages import extracted_as
 from ..validate import check_urls
 
 __all__ = ["extract_urls", "read_pages"]

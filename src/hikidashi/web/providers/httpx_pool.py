@@ -12,8 +12,7 @@ from contextlib import aclosing
 from typing import cast
 
 from ...errors import MissingExtra
-from ..pages.chunks import TooManyChunks, in_larger_chunks
-from ..pages.decompress import ACCEPTED, Decompressor, TooLarge, Undecodable
+from ..pages.fetch import ACCEPTED, Decompressor, TooLarge, TooManyChunks, Undecodable, in_larger_chunks
 
 try:
     import httpx

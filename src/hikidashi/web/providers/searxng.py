@@ -22,9 +22,9 @@ from ..filters import (
 )
 from ..language import errors_in, in_own_language
 from ..messages import api_error, validation_error, wait_message
+from ..passages import short_line
 from ..provider import SearchDepth
 from ..results import ExtractResults, SearchContext, SearchHit, SearchResults
-from ..text.shorten import short_line
 from ..validate import (
     check_max_results,
     check_max_tokens,
@@ -229,8 +229,8 @@ class SearxngProvider:
 
     async def _with_passages(self, query: str, hits: tuple[SearchHit, ...]) -> tuple[SearchHit, ...]:
         """`hits` with relevant passages of their pages; a page that cannot be read keeps its summary."""
-        from ..text.snippet import snippet
-        from ..text.words import terms_of
+        from ..passages import snippet
+        from ..words import terms_of
 
         if not hits:
             return hits

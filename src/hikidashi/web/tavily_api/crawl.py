@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ...errors import TavilyAPIError
 from ...texts import in_language
-from ..crawl.options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
+from ..crawl_options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
 from .requests import APIAnswer, answered, bad_request, failures, one_of, read_body
 
 __all__ = ["CrawlRequest", "MapRequest", "crawl_answer", "crawl_request", "map_answer", "map_request"]

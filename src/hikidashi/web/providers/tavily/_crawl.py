@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...crawl.options import CRAWL_DEFAULTS, CrawlOptions, CrawlResults, MapResults, check_crawl_options, crawl_start
+from ...crawl_options import CRAWL_DEFAULTS, CrawlOptions, CrawlResults, MapResults, check_crawl_options, crawl_start
 from ..per_loop import PerLoop
 from ..retry import RetryPolicy
 from ._answers import read_credits, read_found_pages, read_urls

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self, cast
 from ....common.urls import is_loopback_url, split_base_url
 from ....texts import Language, check_language
 from ...answers.context import pack_context
-from ...crawl.options import CrawlOptions, CrawlResults, MapResults
+from ...crawl_options import CrawlOptions, CrawlResults, MapResults
 from ...filters import (
     EXTRACT_DEFAULTS,
     NO_FILTERS,

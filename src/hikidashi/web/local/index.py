@@ -1,0 +1,280 @@
+"""`LocalIndex`: a full-text index of the user's documents in one SQLite file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...common.folders import data_folder
+from ..filters import NO_FILTERS, SearchFilters
+from ..words import Term, terms_of
+from .database import POSITIONS, Condition, IndexWriter, condition_of, is_current, map_errors, open_to_read
+from .ranking import Ranked, ranked
+
+if TYPE_CHECKING:
+    from .semantic import SemanticRanker
+
+__all__ = ["FoundPassage", "IndexTotals", "ListedDocument", "LocalIndex", "StoredDocument", "default_index_path"]
+
+_DIGEST_BYTES = 16  # other lengths are not content digests
+_MOST_COPIES = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundPassage:
+    """A passage found by a search."""
+
+    url: str
+    title: str
+    heading: str
+    body: str
+    score: float
+    """From 0 to 1; see `_ranking`."""
+    terms: tuple[Term, ...]
+    """The terms of the query."""
+    has_every_word: bool
+    """Whether it has all words of the query."""
+    day: str
+    """Date of publication, else of modification, else of addition: YYYY-MM-DD."""
+    copies: tuple[str, ...] = ()
+    """Other addresses of the same content, at most five."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredDocument:
+    """A document in the index."""
+
+    url: str
+    title: str
+    kind: str
+    size: int
+    added: str
+    """When it was added or updated, in ISO 8601 and UTC."""
+    day: str
+    """Date of publication, else of modification, else of addition: YYYY-MM-DD."""
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedDocument:
+    """A document without its text."""
+
+    url: str
+    title: str
+    kind: str
+    size: int
+    passages: int
+    added: str
+    day: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexTotals:
+    """The size of an index."""
+
+    documents: int
+    passages: int
+
+
+def default_index_path() -> Path:
+    """The default path of the index: `hikidashi/web.db` in the user's data folder."""
+    return data_folder() / "web.db"
+
+
+class LocalIndex:
+    """A full-text index in the file `path`, safe for use by several threads and processes.
+
+    The file is opened at the first search. Searches run while another process adds documents, and see each document
+    completely or not at all. Every failure is a `WebIndexError`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = default_index_path() if path is None else Path(path)
+        self._idle: list[tuple[tuple[int, int], sqlite3.Connection]] = []
+        self._lock = threading.Lock()
+
+    def totals(self) -> IndexTotals:
+        """The number of documents and passages."""
+        with self._reading() as connection:
+            documents, passages = connection.execute("SELECT documents, passages FROM total").fetchone()
+        return IndexTotals(documents=documents, passages=passages)
+
+    def search(
+        self,
+        question: str,
+        *,
+        limit: int = 5,
+        passages: bool = False,
+        filters: SearchFilters = NO_FILTERS,
+        semantic: SemanticRanker | None = None,
+    ) -> list[FoundPassage]:
+        """The best passage of each of the best `limit` documents; with `passages`, the best passages of all.
+
+        Empty if nothing is relevant. `question` has no query syntax. Of documents with the same content, one is
+        returned with the addresses of the others.
+
+        Args:
+            question: Words, or a sentence.
+            limit: How many at most.
+            passages: Whether a document may occur several times.
+            filters: Dates and domains of the documents to search; other filters are ignored here.
+            semantic: Reranks the results by embedding similarity.
+
+        Raises:
+            ValueError: `question` is not text, or `limit` not a whole number of at least 1.
+        """
+        if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"`question` is {question!r:.100}: it must be text.")
+        if not isinstance(limit, int) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"`limit` is {limit!r:.100}: use a whole number from 1 on.")
+        terms = tuple(terms_of(question))
+        if not terms:
+            return []
+        condition = condition_of(filters)
+        with self._reading() as connection:
+            found = (_row_of(connection, one, terms) for one in ranked(connection, terms, condition))
+            rows = semantic.ranked(question, found) if semantic else found
+            return [
+                replace(one, copies=_copies(connection, one.url, digest, condition))
+                for one, digest in _distinct(rows, limit, passages=passages)
+            ]
+
+    def document(self, url: str) -> StoredDocument | None:
+        """The document at `url` with its full text; None if it is not in the index."""
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT id, url, title, kind, size, added, day, front FROM document WHERE url = ?", (url,)
+            ).fetchone()
+            if row is None:
+                return None
+            number, url, title, kind, size, added, day, front = row
+            bodies = connection.execute(
+                "SELECT body FROM passage WHERE id BETWEEN ? AND ? ORDER BY id",
+                (number * POSITIONS, (number + 1) * POSITIONS - 1),
+            )
+            text = front + "".join(body for (body,) in bodies)
+        return StoredDocument(url=url, title=title, kind=kind, size=size, added=added, day=day, text=text)
+
+    def documents(self, prefix: str = "") -> list[ListedDocument]:
+        """The documents whose addresses start with `prefix`, by address."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT url, title, kind, size, added, day, (SELECT count(*) FROM passage WHERE passage.id BETWEEN "
+                "document.id * ? AND (document.id + 1) * ? - 1) FROM document WHERE substr(url, 1, ?) = ? ORDER BY url",
+                (POSITIONS, POSITIONS, len(prefix), prefix),
+            ).fetchall()
+        return [
+            ListedDocument(url=url, title=title, kind=kind, size=size, added=added, day=day, passages=passages)
+            for url, title, kind, size, added, day, passages in rows
+        ]
+
+    def urls(self, prefix: str = "") -> list[str]:
+        """The addresses of the documents that start with `prefix`, sorted."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT url FROM document ORDER BY url").fetchall()
+        return [url for (url,) in rows if url.startswith(prefix)]
+
+    @contextmanager
+    def writing(self) -> Generator[IndexWriter]:
+        """The exclusive writer; creates the file if there is none.
+
+        Raises:
+            WebIndexError: another process is writing, or the file cannot be written.
+        """
+        with IndexWriter(self.path) as writer:
+            yield writer
+
+    def close(self) -> None:
+        """Close the files; a later search opens them again."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
+        """A connection for exclusive use, returned to the pool unless an error occurs."""
+        connection, file = self._take()
+        try:
+            with map_errors(self.path):
+                connection.execute("BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+        except BaseException:
+            connection.close()
+            raise
+        if not is_current(connection):  # another process may migrate the file
+            connection.close()
+            return
+        with self._lock:
+            self._idle.append((file, connection))
+
+    def _take(self) -> tuple[sqlite3.Connection, tuple[int, int]]:
+        try:
+            status = self.path.stat()
+            file = (status.st_dev, status.st_ino)
+        except OSError:
+            file = (0, 0)
+        stale: list[sqlite3.Connection] = []
+        taken: sqlite3.Connection | None = None
+        with self._lock:
+            while self._idle and taken is None:
+                known, connection = self._idle.pop()
+                if known == file:  # the file may have been replaced
+                    taken = connection
+                else:
+                    stale.append(connection)
+        for connection in stale:
+            connection.close()
+        return taken or open_to_read(self.path), file
+
+
+def _row_of(connection: sqlite3.Connection, ranked: Ranked, terms: tuple[Term, ...]) -> tuple[FoundPassage, bytes]:
+    """A found passage, and the digest of its document."""
+    url, title, heading, body, day, digest = connection.execute(
+        "SELECT url, title, heading, body, day, hash FROM passage, document WHERE passage.id = ? AND document.id = ?",
+        (ranked.passage, ranked.passage // POSITIONS),
+    ).fetchone()
+    found = FoundPassage(
+        url=url,
+        title=title,
+        heading=heading,
+        body=body,
+        score=ranked.score,
+        terms=terms,
+        has_every_word=ranked.complete,
+        day=day,
+    )
+    return found, digest
+
+
+def _distinct(
+    rows: Iterable[tuple[FoundPassage, bytes]], limit: int, *, passages: bool
+) -> Generator[tuple[FoundPassage, bytes], None, None]:
+    """The first `limit` of `rows` with distinct documents, or with `passages` distinct passages."""
+    seen: set[object] = set()
+    for found, digest in rows:
+        document = digest if len(digest) == _DIGEST_BYTES else found.url
+        one = (document, found.heading, found.body) if passages else document
+        if one not in seen:
+            seen.add(one)
+            yield found, digest
+            if len(seen) == limit:
+                return
+
+
+def _copies(connection: sqlite3.Connection, url: str, digest: bytes, condition: Condition) -> tuple[str, ...]:
+    """Other addresses of the content with this digest that meet `condition`."""
+    if len(digest) != _DIGEST_BYTES:
+        return ()
+    rows = connection.execute(
+        f"SELECT url FROM document WHERE hash = ? AND url <> ?{condition.of_document()} ORDER BY url LIMIT ?",
+        (digest, url, *condition.values, _MOST_COPIES),
+    )
+    return tuple(other for (other,) in rows)

@@ -1,1 +1,0 @@
-"""Documents for the index: found in folders and on pages, and parsed."""

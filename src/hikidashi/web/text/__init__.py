@@ -1,1 +1,0 @@
-"""Splitting of texts into passages, terms in any script, snippets and relevant passages."""
