@@ -194,7 +194,7 @@ def test_a_program_that_ends_leaves_no_cli_and_no_complaint(
     server = messages_server(script)
     program = """
 from pydantic_ai import Agent
-from hikidashi import ClaudeCodeModel, InvalidSettingError
+from hikidashi import ClaudeCodeModel
 from tests.support import cli_processes
 
 agent = Agent(ClaudeCodeModel("sonnet", warm=1))

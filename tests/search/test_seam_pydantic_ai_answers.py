@@ -138,10 +138,7 @@ async def test_what_was_found_stays_found_behind_a_processor_of_history_that_com
     assert (await agent.run("Write twice.")).output == "done"
 
 
-GONE = (
-    "'send_mail' could not be called: its server does not answer at the moment. The arguments are not the reason. "
-    "Go on without it, or try again later."
-)
+GONE = "Tool 'send_mail' failed. ToolConnectionError: The connection to the server of tool 'send_mail' is lost"
 
 
 def mail_server() -> MCPServer[Any]:
@@ -160,9 +157,8 @@ async def test_a_dead_mcp_server_is_a_result_and_does_not_end_the_run() -> None:
     )
     result = await agent.run("Write.")
     assert result.output == "sorry"
-    assert [(part.content, part.outcome) for part in returned(result.all_messages(), "send_mail")] == [
-        (GONE, "failed")
-    ] * 2
+    answers = returned(result.all_messages(), "send_mail")
+    assert [(str(part.content)[: len(GONE)], part.outcome) for part in answers] == [(GONE, "failed")] * 2
 
 
 async def test_what_a_tool_raises_itself_still_ends_the_run() -> None:

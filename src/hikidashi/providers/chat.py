@@ -74,7 +74,7 @@ CHAT_MODELS: dict[str, ChatModel] = {
             make="hikidashi.agents.claude_code_model:claude_code_model",
             packages=(
                 Package(module="claude_agent_sdk", name="claude-agent-sdk", extra="claude"),
-                Package(module="mcp", name="mcp", extra="mcp"),
+                Package(module="mcp", name="mcp"),
                 Package(module="pydantic_ai", name="pydantic-ai-slim", extra="pydantic-ai"),
             ),
             # A login of the CLI is enough, so none of them is required.
