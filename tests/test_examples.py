@@ -20,7 +20,7 @@ from mcp.types import CallToolResult, TextContent
 from tests.pages_support import ROOT
 
 from hikidashi.gateway import Gateway, GatewayMCPServer, GatewayOptions
-from hikidashi.gateway.settings.config import read_servers
+from hikidashi.gateway.config import read_servers
 from hikidashi.search import McpServer
 
 EXAMPLES = ROOT / "examples"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from tests.gateway.clients.machines import filled, fixture_of
 
-from hikidashi.gateway.settings.approval import Approvals
-from hikidashi.gateway.settings.config import read_servers
+from hikidashi.gateway.approval import Approvals
+from hikidashi.gateway.config import read_servers
 from hikidashi.servers.clients import CLIENTS, Client, Machine, client_named
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]

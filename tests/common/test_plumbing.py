@@ -27,7 +27,7 @@ ALLOWED = {
     # A lock file that stays open as long as the process lives.
     "agents/slack/_questions.py": {"private files: common.private"},
     "gateway/daemon/control.py": {"private files: common.private"},
-    "gateway/auth/_lock.py": {"private files: common.private"},
+    "gateway/auth/logins.py": {"private files: common.private"},
     # The folders of other programs.
     "cli/tour/gateway.py": {"folders of the user: common.folders"},
     "servers/clients.py": {"folders of the user: common.folders"},

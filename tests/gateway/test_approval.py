@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from hikidashi.common.unicode import visible
 from hikidashi.gateway import GatewayServer
-from hikidashi.gateway.settings.approval import Approvals, shown_server
-from hikidashi.gateway.settings.config import server_of_entry
+from hikidashi.gateway.approval import Approvals, shown_server
+from hikidashi.gateway.config import server_of_entry
 from hikidashi.servers.config import McpServer
 
 PROCESS: dict[str, Any] = {

@@ -16,8 +16,8 @@ from hikidashi.config import GatewayConfig, ServerConfig
 from hikidashi.errors import ConfigError, ToolSourceError
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
 from hikidashi.gateway.auth.logins import Logins
-from hikidashi.gateway.settings.config import identity_of, read_servers, read_setup
-from hikidashi.gateway.settings.options import ServerProblem
+from hikidashi.gateway.config import identity_of, read_servers, read_setup
+from hikidashi.gateway.options import ServerProblem
 from hikidashi.servers.config import McpServer
 
 WHOLE = "Write the whole address."

@@ -27,7 +27,7 @@ from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
 from hikidashi.errors import SearchLogError
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
-from hikidashi.gateway.offer.cache import ListingCache
+from hikidashi.gateway.first_lists import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.gateway.upstream.listing import Listing
 from hikidashi.search.records.log import SearchLog

@@ -15,9 +15,9 @@ from tests.gateway.servers import LEGACY, program
 from tests.gateway.test_gateway import connected
 
 from hikidashi.errors import ToolSearchError
-from hikidashi.gateway.offer import finder as _finder
-from hikidashi.gateway.offer.finder import Finder
-from hikidashi.gateway.offer.merged import merged
+from hikidashi.gateway import finder as _finder
+from hikidashi.gateway.finder import Finder
+from hikidashi.gateway.merged import merged
 from hikidashi.gateway.upstream.listing import Listing
 from hikidashi.search import ToolCatalog
 from hikidashi.search.engine import embeddings

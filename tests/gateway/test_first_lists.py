@@ -17,7 +17,7 @@ from tests.gateway.servers import LEGACY, MODERN, program
 from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
 from hikidashi.gateway import Gateway
-from hikidashi.gateway.offer.cache import ListingCache
+from hikidashi.gateway.first_lists import ListingCache
 from hikidashi.servers.config import McpServer
 
 OWN = ["search_tools", "call_read_tool", "call_tool", "read_result"]
@@ -45,7 +45,7 @@ def release(tmp_path: Path) -> Callable[[], None]:
 @pytest.fixture
 def no_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that waits for the late server waits for ever, so that a test proves that it does not."""
-    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._MOST", 3600.0)
+    monkeypatch.setattr("hikidashi.gateway.first_lists._MOST", 3600.0)
 
 
 async def names_of(client: Client) -> list[str]:
@@ -156,7 +156,7 @@ async def test_without_search_a_late_server_is_told_of_and_no_other_tool_is_list
 async def test_a_request_before_any_list_waits_for_no_server_but_its_own(
     tmp_path: Path, late: McpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._GRACE", 3600.0)
+    monkeypatch.setattr("hikidashi.gateway.first_lists._GRACE", 3600.0)
     async with connected([late, program(tmp_path, "modern", MODERN)]) as (client, gateway):
         prompt = await client.get_prompt("modern__greet", {"name": "Bo"})
         late_is_settled = gateway.upstreams["late"].listed.is_set()
@@ -194,7 +194,7 @@ def load():
 @pytest.fixture
 def no_time_to_start(monkeypatch: pytest.MonkeyPatch, no_time_limit: None) -> None:
     """A process that works on its start is waited for as long as it does."""
-    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._LEAST", 3600.0)
+    monkeypatch.setattr("hikidashi.gateway.first_lists._LEAST", 3600.0)
 
 
 @pytest.fixture
@@ -279,8 +279,8 @@ def test_the_grace_counts_from_the_start_of_the_gateway(
 async def test_a_list_that_is_searched_waits_for_no_server_that_hangs_even_if_there_is_no_other(
     late: McpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._LEAST", 0.0)
-    monkeypatch.setattr("hikidashi.gateway.offer.first_lists._MOST", 3600.0)
+    monkeypatch.setattr("hikidashi.gateway.first_lists._LEAST", 0.0)
+    monkeypatch.setattr("hikidashi.gateway.first_lists._MOST", 3600.0)
     async with connected([late], search="on") as (client, gateway):
         assert await names_of(client) == OWN
         assert not gateway.upstreams["late"].listed.is_set()

@@ -18,7 +18,7 @@ from mcp.client.session import ClientRequestContext
 from tests.gateway.servers import LEGACY, MODERN, program
 
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
-from hikidashi.gateway.offer.cache import ListingCache
+from hikidashi.gateway.first_lists import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.servers.config import McpServer
 

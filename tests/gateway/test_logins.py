@@ -27,11 +27,8 @@ from tests.gateway.test_gateway import text_of
 
 from hikidashi.errors import LoginError
 from hikidashi.gateway import Gateway, GatewayOptions
-from hikidashi.gateway.auth.logging_in import KnownClient, log_in
-from hikidashi.gateway.auth.logins import Login, Logins
-from hikidashi.gateway.auth.renewing import renewed, revoke
-from hikidashi.gateway.auth.server_login import ServerLogin
-from hikidashi.gateway.auth.trying import tools_with_login
+from hikidashi.gateway.auth.login_flow import KnownClient, log_in, tools_with_login
+from hikidashi.gateway.auth.logins import Login, Logins, ServerLogin, renewed, revoke
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.servers.config import McpServer
 
@@ -268,7 +265,7 @@ RENEW = """
 import asyncio, sys
 from pathlib import Path
 from hikidashi.gateway.auth.logins import Logins
-from hikidashi.gateway.auth.renewing import renewed
+from hikidashi.gateway.auth.logins import renewed
 from hikidashi.servers.config import McpServer
 
 url, folder, stale = sys.argv[1:]

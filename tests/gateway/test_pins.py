@@ -12,8 +12,8 @@ from tests.gateway.faulty import STDIO
 from tests.gateway.servers import program
 
 from hikidashi.gateway import Gateway, GatewayOptions
-from hikidashi.gateway.offer.pins import pinned_patterns
-from hikidashi.gateway.offer.policy import matches
+from hikidashi.gateway.names import pinned_patterns
+from hikidashi.gateway.options import matches
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.search.records.log import SearchLog
 

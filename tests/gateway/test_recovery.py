@@ -21,7 +21,7 @@ from hikidashi.gateway import Gateway, GatewayServer, ServerOptions
 from hikidashi.gateway.auth.logins import Login, Logins
 from hikidashi.gateway.daemon.attach import ask_daemon
 from hikidashi.gateway.daemon.daemon import run_daemon
-from hikidashi.gateway.offer.cache import ListingCache
+from hikidashi.gateway.first_lists import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.servers.config import McpServer
 

@@ -29,8 +29,7 @@ from tests.gateway.servers import LEGACY, program
 from tests.mcp_support import served
 
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, OAuthOptions, ServerOptions, http_app
-from hikidashi.gateway.auth._keys import KeysUnavailableError, SigningKeys
-from hikidashi.gateway.auth._verifier import InvalidTokenError, JwtVerifier
+from hikidashi.gateway.auth.bearer import InvalidTokenError, JwtVerifier, KeysUnavailableError, SigningKeys
 
 URL = "http://127.0.0.1/mcp"
 LIST = {

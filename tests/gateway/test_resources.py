@@ -17,7 +17,7 @@ from pydantic import AnyUrl
 from tests.gateway.servers import program
 from tests.gateway.test_gateway import MODES, Mode, connected
 
-from hikidashi.gateway.offer.merged import Place, merged_resources
+from hikidashi.gateway.merged import Origin, merged_resources
 from hikidashi.gateway.upstream.listing import Listing
 from hikidashi.servers.config import McpServer
 
@@ -156,7 +156,7 @@ def test_every_resource_has_a_uri_of_its_own_that_older_clients_can_parse(server
     assert len(merged.listed) == sum(map(len, servers.values()))
     for name, held in servers.items():
         for uri in held:
-            shown = merged.shown_uri(Place(name, uri))
-            assert merged.places_of(shown) == [Place(name, uri)]
+            shown = merged.shown_uri(Origin(name, uri))
+            assert merged.places_of(shown) == [Origin(name, uri)]
             assert str(AnyUrl(shown)) == shown
             assert re.fullmatch(r"[a-z][a-z0-9.+-]*://.*", shown)

@@ -395,7 +395,7 @@ import httpx
 from tests.gateway.servers import LEGACY, program
 from tests.gateway.test_telemetry import TRACEPARENT, call_by_http
 from hikidashi.gateway import Gateway, GatewayOptions
-from hikidashi.gateway.telemetry.spans import is_tracing
+from hikidashi.gateway.telemetry import is_tracing
 from hikidashi.gateway.transports import http_app
 from pathlib import Path
 
@@ -437,7 +437,7 @@ def test_without_a_provider_trace_context_passes_unchanged(tmp_path: Path) -> No
 CONFIGURED = """
 import logging
 logging.basicConfig(format="%(message)s")
-from hikidashi.gateway.telemetry.exporters import configure_tracing
+from hikidashi.gateway.telemetry import configure_tracing
 print(configure_tracing())
 """
 

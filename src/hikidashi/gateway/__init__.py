@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from .auth.options import OAuthOptions as OAuthOptions
     from .gateway import Gateway as Gateway
+    from .options import GatewayOptions as GatewayOptions
+    from .options import GatewayServer as GatewayServer
+    from .options import OAuthOptions as OAuthOptions
+    from .options import ServerOptions as ServerOptions
     from .server import GatewayMCPServer as GatewayMCPServer
-    from .settings.options import GatewayOptions as GatewayOptions
-    from .settings.options import GatewayServer as GatewayServer
-    from .settings.options import ServerOptions as ServerOptions
     from .transports import http_app as http_app
     from .transports import serve_stdio as serve_stdio
     from .upstream.state import ServerState as ServerState

@@ -25,21 +25,24 @@ from ..errors import ServerUnavailableError, ToolValidationError
 from ..search.records.log import Recorder
 from ..servers.config import McpServer
 from ..tokens import estimate_tokens
-from .auth.logins import Logins, takes_login
-from .auth.server_login import ServerLogin
+from .auth.logins import Logins, ServerLogin, takes_login
 from .bridge.callers import client_key, is_modern, principal_of
 from .bridge.forward import Forwarder
 from .bridge.parked import ParkedCalls
 from .bridge.sealing import Seal
-from .offer.cache import ListingCache
-from .offer.finder import Finder, SearchAnswer
-from .offer.first_lists import FirstLists
-from .offer.merged import Merged, Place, merged
-from .offer.names import server_prefix
-from .offer.own_tools import OWN_TOOLS, own_tools, servers_summary
-from .offer.pins import pins_at_start
-from .offer.policy import is_read_only, is_repeatable, matches, needs_confirmation
-from .settings.options import GatewayOptions, GatewayServer, ServerOptions
+from .finder import OWN_TOOLS, Finder, SearchAnswer, own_tools, servers_summary
+from .first_lists import FirstLists, ListingCache
+from .merged import Merged, Origin, merged
+from .names import pins_at_start, server_prefix
+from .options import (
+    GatewayOptions,
+    GatewayServer,
+    ServerOptions,
+    is_read_only,
+    is_repeatable,
+    matches,
+    needs_confirmation,
+)
 from .upstream.process.reaper import Reaper
 from .upstream.requests.stamping import reaches
 from .upstream.state import ServerState
@@ -295,7 +298,7 @@ class Gateway:
 
     def resource_updated(self, upstream: Upstream, uri: str) -> None:
         """Notify the subscribers of a resource."""
-        self._publish(ResourceUpdated(uri=self.merged.resources.shown_uri(Place(upstream.name, uri))))
+        self._publish(ResourceUpdated(uri=self.merged.resources.shown_uri(Origin(upstream.name, uri))))
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The answer of the client whose call `upstream` works on."""

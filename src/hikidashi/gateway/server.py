@@ -19,7 +19,7 @@ from .gateway import Gateway
 from .handlers.prompts import PromptHandlers
 from .handlers.resources import ResourceHandlers
 from .handlers.tools import ToolHandlers
-from .telemetry.spans import RequestSpans
+from .telemetry import RequestSpans
 
 __all__ = ["GatewayMCPServer"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tokens import estimate_tokens
 from .gateway import Gateway
-from .offer.names import server_prefix
+from .names import server_prefix
 from .upstream.upstream import Upstream
 
 __all__ = ["progress_of", "status_of"]

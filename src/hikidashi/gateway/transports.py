@@ -9,10 +9,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from ._door import MOST_BYTES, Door
 from .auth.bearer import RequireAccessToken, RequireSharedToken, metadata_routes
-from .auth.options import OAuthOptions
 from .direct.answering import CallAnswers
 from .direct.over_http import HttpCalls
 from .gateway import Gateway
+from .options import OAuthOptions
 from .server import GatewayMCPServer
 
 __all__ = ["http_app", "serve_stdio"]

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from tests.gateway.clients.machines import machine_in
 
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.clients._entries import taken
-from hikidashi.gateway.clients.finding import Found, find_servers
-from hikidashi.gateway.clients.taking import name_all, servers_of, take_over
-from hikidashi.gateway.settings.config import read_servers
+from hikidashi.gateway.clients.servers import ClientServer, find_servers, taken
+from hikidashi.gateway.clients.takeover import name_all, servers_of, take_over
+from hikidashi.gateway.config import read_servers
 from hikidashi.servers.clients import CLIENTS, ClientName, client_named
 from hikidashi.servers.config import server_from
 from hikidashi.servers.references import References
@@ -164,7 +163,7 @@ def test_whatever_is_taken_over_is_a_server_that_the_gateway_reads(client: Clien
         file = Path(folder) / "mcp.json"
         file.write_text(json.dumps({"mcpServers": {"a": one.entry}}))
         assert len(read_servers([file])) == (one.entry.get("disabled") is not True)
-    found = Found(client=client_named(client), file=Path("x"), name="a", taken=one)
+    found = ClientServer(client=client_named(client), file=Path("x"), name="a", taken=one)
     assert set(found.shown()) == set(one.entry)
 
 

@@ -8,11 +8,16 @@ from pathlib import Path, PurePosixPath
 import pytest
 from tests.gateway.clients.machines import FIXTURES, filled, machine_in
 
-from hikidashi.gateway.clients._entries import is_ours
-from hikidashi.gateway.clients._masking import masked_args, masked_file_text, masked_text, masked_url
-from hikidashi.gateway.clients.finding import find_servers
-from hikidashi.gateway.clients.taking import name_all, servers_of, take_over
-from hikidashi.gateway.settings.config import read_servers
+from hikidashi.gateway.clients.servers import (
+    find_servers,
+    is_ours,
+    masked_args,
+    masked_file_text,
+    masked_text,
+    masked_url,
+)
+from hikidashi.gateway.clients.takeover import name_all, servers_of, take_over
+from hikidashi.gateway.config import read_servers
 from hikidashi.servers.clients import CLIENTS, Machine, System, client_named
 
 SECRETS = ("sk-test", "ghp-test", "plainword")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.gateway.clients.machines import machine_in
 
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.clients.hook import Decision, answer, decide
-from hikidashi.gateway.offer.names import exposed_names, longest_name_with
+from hikidashi.gateway.clients.claude_code import Decision, answer, decide
+from hikidashi.gateway.names import exposed_names, longest_name_with
 
 SERVERS = ["github", "my server", "a__b"]
 

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from tests.gateway.clients.machines import filled, fixture_of, machine_in
 
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.clients._claude_code import hook_command
-from hikidashi.gateway.clients._json_edit import EditError
-from hikidashi.gateway.clients._toml_edit import TomlError, parse_toml, put_table, remove_table
-from hikidashi.gateway.clients.finding import content_of, find_servers
-from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
-from hikidashi.gateway.clients.records import Records
+from hikidashi.gateway.clients.claude_code import hook_command
+from hikidashi.gateway.clients.edits import EditError, TomlError, content_of, parse_toml, put_table, remove_table
+from hikidashi.gateway.clients.install import FileChange, Line, Records, apply, diff_of, plan_install, plan_uninstall
+from hikidashi.gateway.clients.servers import find_servers
 from hikidashi.servers.clients import CLIENTS, Client, Machine, client_named
 
 LINE = Line(
@@ -48,14 +46,14 @@ def servers_in(client: Client, machine: Machine) -> dict[str, Any]:
     return content
 
 
-def install(client: Client, machine: Machine, line: Line = LINE) -> list[Change]:
+def install(client: Client, machine: Machine, line: Line = LINE) -> list[FileChange]:
     records = Records(machine.home.parent / "state" / "installed.json")
     changes = plan_install(client, line, records, machine=machine)
     apply(changes, records)
     return changes
 
 
-def uninstall(client: Client, machine: Machine, name: str | None = None) -> list[Change]:
+def uninstall(client: Client, machine: Machine, name: str | None = None) -> list[FileChange]:
     records = Records(machine.home.parent / "state" / "installed.json")
     changes = plan_uninstall(client, records, name=name, machine=machine)
     if changes:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.common.jsonc import JsoncError, parse
-from hikidashi.gateway.clients._json_edit import EditError, append, put, remove, remove_items
+from hikidashi.gateway.clients.edits import EditError, append, put, remove, remove_items
 
 ENTRY: dict[str, Any] = {"command": "/bin/hikidashi", "args": ["serve", "--config", "引き出し.json"]}
 

@@ -15,13 +15,22 @@ from tests.gateway.clients.test_installing import EVERY_CLIENT, LINE, files_of, 
 from tests.gateway.clients.test_json_edit import documents
 
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.clients._moving import put_back, take_out
-from hikidashi.gateway.clients.finding import content_of, find_servers
-from hikidashi.gateway.clients.installing import Change, Line, apply, diff_of, plan_install, plan_uninstall
-from hikidashi.gateway.clients.records import Records
-from hikidashi.gateway.clients.shared import not_served, shared_servers
-from hikidashi.gateway.settings.config import read_servers
-from hikidashi.gateway.settings.options import GatewayServer
+from hikidashi.gateway.clients.edits import content_of
+from hikidashi.gateway.clients.install import (
+    FileChange,
+    Line,
+    Records,
+    apply,
+    diff_of,
+    plan_install,
+    plan_uninstall,
+    put_back,
+    take_out,
+)
+from hikidashi.gateway.clients.servers import find_servers
+from hikidashi.gateway.clients.takeover import not_served, shared_servers
+from hikidashi.gateway.config import read_servers
+from hikidashi.gateway.options import GatewayServer
 from hikidashi.servers.clients import Client, ClientName, Machine, client_named
 
 OTHER = Line(name="drawer", command="/b/hikidashi", args=["serve"], hook=["serve", "hook"])
@@ -51,14 +60,14 @@ def movable(client: Client, machine: Machine, servers: list[GatewayServer]) -> l
     return [one.found.name for one in shared_servers(client, servers, machine=machine) if one.movable]
 
 
-def install(client: Client, machine: Machine, move: list[str], line: Line = LINE) -> list[Change]:
+def install(client: Client, machine: Machine, move: list[str], line: Line = LINE) -> list[FileChange]:
     records = Records(machine.home.parent / "state" / "installed.json")
     changes = plan_install(client, line, records, move=move, machine=machine)
     apply(changes, records)
     return changes
 
 
-def uninstall(client: Client, machine: Machine) -> list[Change]:
+def uninstall(client: Client, machine: Machine) -> list[FileChange]:
     records = Records(machine.home.parent / "state" / "installed.json")
     changes = plan_uninstall(client, records, machine=machine)
     apply(changes, records)

@@ -36,10 +36,10 @@ def attach_quickly(argv: Sequence[str]) -> int | None:
         return None
 
     from hikidashi.common.folders import state_folder
+    from hikidashi.gateway.approval import Approvals
+    from hikidashi.gateway.config import read_setup
     from hikidashi.gateway.daemon.attach import connect
     from hikidashi.gateway.daemon.shim import Shim
-    from hikidashi.gateway.settings.approval import Approvals
-    from hikidashi.gateway.settings.config import read_setup
 
     from .files import config_files
     from .settings import ServeArguments, ServeSettings

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hikidashi.common.urls import is_loopback
-from hikidashi.gateway.auth.options import OAuthOptions
+from hikidashi.gateway.options import OAuthOptions
 
 __all__ = [
     "Audience",

@@ -191,7 +191,7 @@ def import_servers(
     What you choose may run from then on. The clients keep what they have.
     Exit code 1 means that a file is invalid, or that a server you named cannot be taken over.
     """
-    from .importing import run_import
+    from .clients import run_import
 
     code = run_import(names or (), clients=clients or (), to=to, take_all=take_all, yes=yes, as_json=as_json)
     if code:
@@ -221,7 +221,7 @@ def install(
     The client keeps its own servers, so a model sees those that hikidashi serves too twice: they
     are named, and with --move taken out of the client's file until you uninstall hikidashi.
     """
-    from .installing import run_install
+    from .clients import run_install
 
     if code := run_install(client, config=config, name=name, move=move, dry_run=dry_run, as_json=as_json):
         raise typer.Exit(code)
@@ -243,7 +243,7 @@ def uninstall(
     gemini or zed. A file that is unchanged since is restored byte for byte; in another one,
     only our entry is removed, and servers that were moved are put back.
     """
-    from .installing import run_uninstall
+    from .clients import run_uninstall
 
     if code := run_uninstall(client, name=name, dry_run=dry_run, as_json=as_json):
         raise typer.Exit(code)
@@ -258,7 +258,7 @@ def hook(
     """Tell Claude Code which server and tool is behind a call: a PreToolUse hook, which `install` sets up."""
     import sys
 
-    from hikidashi.gateway.clients.hook import answer
+    from hikidashi.gateway.clients.claude_code import answer
 
     output = answer(sys.stdin.buffer.read(), config=config, name=name)
     if output:

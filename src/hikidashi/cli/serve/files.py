@@ -26,7 +26,7 @@ def config_files(named: Sequence[Path]) -> tuple[Path, ...]:
     if not files:
         import typer  # takes longer than the rest: the process that a client starts does without it
 
-        from hikidashi.gateway.clients.taking import default_config
+        from hikidashi.gateway.clients.takeover import default_config
 
         raise typer.BadParameter(
             f"no servers are configured: no config.yaml has a section `servers`, and there is no {default_config()}. "
@@ -43,7 +43,7 @@ def default_files() -> tuple[Path, ...]:
     The `config.yaml` is the one that HIKIDASHI_CONFIG names, that of the current folder, or that of the user's config
     folder. Its section `gateway` also holds for the servers of `hikidashi serve import`.
     """
-    from hikidashi.gateway.clients.taking import default_config  # not needed where a file is named
+    from hikidashi.gateway.clients.takeover import default_config  # not needed where a file is named
 
     named = os.environ.get("HIKIDASHI_CONFIG")
     folders = (Path(), config_folder())

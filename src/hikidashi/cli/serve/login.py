@@ -14,7 +14,7 @@ from hikidashi.common.folders import cache_folder, state_folder
 
 if TYPE_CHECKING:
     from hikidashi.gateway.auth.logins import Logins
-    from hikidashi.gateway.settings.options import GatewayServer
+    from hikidashi.gateway.options import GatewayServer
 
 __all__ = ["EXAMPLES", "kept_logins", "login", "logout"]
 
@@ -69,7 +69,7 @@ def login(
     """
     import anyio
 
-    from hikidashi.gateway.auth.logging_in import KnownClient
+    from hikidashi.gateway.auth.login_flow import KnownClient
 
     from ..tools.text import counted
 
@@ -99,7 +99,7 @@ def logout(server: _Server, *, config: _Config = None) -> None:
     if kept is None:
         typer.echo(f"There was no login to {server}.")
         return
-    from hikidashi.gateway.auth.renewing import revoke
+    from hikidashi.gateway.auth.logins import revoke
 
     revoked = anyio.run(revoke, kept)
     typer.echo(f"Logged out of {server}{', and its tokens are revoked' if revoked else ''}.")
@@ -114,8 +114,7 @@ def kept_logins() -> Logins:
 
 async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
     """Log in, keep the login, and return how many tools the server has for it."""
-    from hikidashi.gateway.auth.logging_in import KnownClient, log_in
-    from hikidashi.gateway.auth.trying import tools_with_login
+    from hikidashi.gateway.auth.login_flow import KnownClient, log_in, tools_with_login
 
     from ..tools.text import clean
 
@@ -138,13 +137,13 @@ async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
 
 def _forget_listing(given: GatewayServer) -> None:
     """Delete the cached listing: another person may have other tools."""
-    from hikidashi.gateway.offer.cache import ListingCache
+    from hikidashi.gateway.first_lists import ListingCache
 
     ListingCache(cache_folder() / "gateway").forget(given.server)
 
 
 def _server(name: str, config: list[Path] | None) -> GatewayServer:
-    from hikidashi.gateway.settings.config import read_servers
+    from hikidashi.gateway.config import read_servers
 
     from ..tools.text import clean
     from .files import config_files, default_files

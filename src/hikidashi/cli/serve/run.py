@@ -19,11 +19,11 @@ import typer
 from hikidashi.common.folders import cache_folder, state_folder
 from hikidashi.common.unicode import visible
 from hikidashi.errors import ToolSourceError
+from hikidashi.gateway.approval import Approvals
+from hikidashi.gateway.config import read_setup
 from hikidashi.gateway.daemon.attach import ask_daemon, socket_path, start_daemon
 from hikidashi.gateway.daemon.shim import Shim
-from hikidashi.gateway.settings.approval import Approvals
-from hikidashi.gateway.settings.config import read_setup
-from hikidashi.gateway.settings.options import GatewayServer
+from hikidashi.gateway.options import GatewayServer
 
 from .authorizing import shared_token
 from .files import config_files
@@ -101,15 +101,15 @@ def _progress(status: Callable[[], dict[str, Any] | None]) -> AbstractContextMan
     """Progress of the servers for a person; clients have no terminal, and wait for each import."""
     if not sys.stderr.isatty():
         return nullcontext()
-    from .progress import showing_progress
+    from .status import showing_progress
 
     return showing_progress(status)
 
 
 def _gateway(run: ServeSettings) -> Gateway:
     from hikidashi.gateway import Gateway
-    from hikidashi.gateway.offer.cache import ListingCache
-    from hikidashi.gateway.telemetry.exporters import configure_tracing
+    from hikidashi.gateway.first_lists import ListingCache
+    from hikidashi.gateway.telemetry import configure_tracing
     from hikidashi.search.records.log import SearchLog
 
     configure_tracing()

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from hikidashi import __version__
+from hikidashi.gateway.config import GatewaySetup, identity_of
 from hikidashi.gateway.daemon.attach import socket_path
-from hikidashi.gateway.offer.names import LONGEST_CLIENT_NAME, OUR_NAME, longest_name_with
-from hikidashi.gateway.offer.pins import asks_for_records
-from hikidashi.gateway.settings.config import GatewaySetup, identity_of
-from hikidashi.gateway.settings.options import GatewayOptions, GatewayServer
+from hikidashi.gateway.names import LONGEST_CLIENT_NAME, OUR_NAME, asks_for_records, longest_name_with
+from hikidashi.gateway.options import GatewayOptions, GatewayServer
 
 if TYPE_CHECKING:
     from hikidashi.config import GatewayConfig
-    from hikidashi.gateway.auth.options import OAuthOptions
+    from hikidashi.gateway.options import OAuthOptions
 
 __all__ = ["ServeArguments", "ServeSettings", "WrongOptionError"]
 

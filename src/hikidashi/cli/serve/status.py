@@ -3,28 +3,195 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import shlex
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from hikidashi.errors import HikidashiError
+from hikidashi.gateway.config import is_own_format, read_servers
 from hikidashi.gateway.daemon.attach import ask_daemon, sockets_folder
-from hikidashi.gateway.settings.config import is_own_format, read_servers
 
 from ..output import print_text, stderr, stdout
 from ..tools.text import clean, counted
 from ..wrap import wrapped
 from .files import default_files
-from .stopping import stop_daemon
-from .view import marked, problem_lines, state_of
 
-__all__ = ["print_status", "stop_all"]
+__all__ = [
+    "marked",
+    "print_status",
+    "problem_lines",
+    "showing_progress",
+    "state_of",
+    "stop_all",
+    "stop_daemon",
+    "summary",
+]
+
+
+_MARKS = {"ready": ("✓", "green"), "failed": ("✗", "bold red"), "starting": ("…", "yellow"), "stopped": ("·", "dim")}
+
+
+def marked(server: dict[str, Any]) -> Text:
+    """The mark of a server's state."""
+    mark, style = _MARKS.get(server["status"], ("·", "dim"))
+    return Text(mark, style)
+
+
+def state_of(server: dict[str, Any]) -> Text:
+    """A server's state in one word."""
+    style = _MARKS.get(server["status"], ("", "dim"))[1].removeprefix("bold ")
+    return Text(server["status"], style)
+
+
+def summary(server: dict[str, Any]) -> Text:
+    """The summary of a server while the gateway starts."""
+    match server["status"]:
+        case "ready":
+            return Text(counted(server["tools"], "tool"))
+        case "failed":
+            return Text(clean(server["reason"]), "red")
+        case "waiting" if server["listed"]:
+            return Text(f"{counted(server['tools'], 'tool')}, starts when it is needed", "dim")
+        case _:
+            return Text(server["status"], "dim")
+
+
+def problem_lines(server: dict[str, Any], width: int, *, indent: int) -> Iterator[Text]:
+    """Why a server failed and what to do, below its name."""
+    before = Text(" " * indent)
+    for text, style in ((server["reason"], "red"), (server["remedy"], "")):
+        cleaned = clean(text)
+        if cleaned:
+            start = "" if style else "→ "
+            for number, line in enumerate(wrapped(Text(cleaned, style), max(20, width - indent - len(start)))):
+                yield before + Text(start if not number else " " * len(start), "bold") + line
+
+
+_EVERY = 0.1  # seconds
+_LONGEST = 120.0  # seconds, after which nothing more is shown
+
+
+@contextmanager
+def showing_progress(status: Callable[[], dict[str, Any] | None]) -> Generator[None]:
+    """Show how far the servers are until all have started or failed, on a terminal.
+
+    Args:
+        status: Returns the state of each server, as `hikidashi.gateway.status` has it.
+    """
+    stop = Event()
+    thread = Thread(target=_show, args=(status, stop, stderr()), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(timeout=1.0)
+
+
+def _show(status: Callable[[], dict[str, Any] | None], stop: Event, console: Console) -> None:
+    console.soft_wrap = False
+    deadline = time.monotonic() + _LONGEST
+    with _without_warnings(), Live(console=console, auto_refresh=False) as live:
+        while not stop.is_set() and time.monotonic() < deadline:
+            found = status()
+            servers: list[dict[str, Any]] = (found or {}).get("servers", [])
+            live.update(_lines(servers, console.width), refresh=True)
+            if found is not None and all(map(_is_settled, servers)):
+                break
+            stop.wait(_EVERY)
+
+
+def _is_settled(server: dict[str, Any]) -> bool:
+    return server["listed"]  # or failed to; retries are not part of the start
+
+
+@contextmanager
+def _without_warnings() -> Generator[None]:
+    """Suppress warnings in the log, which repeat what is shown."""
+    logger = logging.getLogger("hikidashi.gateway")
+
+    def is_error(record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.ERROR
+
+    logger.addFilter(is_error)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_error)
+
+
+def _lines(servers: list[dict[str, Any]], width: int) -> Group:
+    names = [clean(server["name"]) for server in servers]
+    widest = max(map(cell_len, names), default=0)
+    lines: list[Text] = []
+    for name, server in zip(names, servers, strict=True):
+        if server["status"] == "starting" and server["listed"] and server["last_error"]:  # it is tried again
+            server = {**server, "status": "failed", "reason": server["last_error"], "remedy": ""}  # noqa: PLW2901
+        start = Text.assemble(marked(server), f" {set_cell_size(name, widest)}  ")
+        if server["status"] == "failed":
+            first, *others = problem_lines(server, width, indent=widest + 4)
+            lines += [start + first[widest + 4 :], *others]
+        else:
+            line = start + summary(server)
+            line.truncate(width, overflow="ellipsis")
+            lines.append(line)
+    return Group(*lines)
+
+
+_SECONDS = 20.0
+_EXIT_SECONDS = 3.0
+
+
+def stop_daemon(path: Path, on_silence: Callable[[int | None], None] = lambda _: None) -> bool | None:
+    """Whether the daemon at `path` and its servers have ended in time; None where none runs, or none answers.
+
+    Args:
+        path: Its socket.
+        on_silence: Called with the process of a daemon that does not answer, if it is known.
+    """
+    stopping = ask_daemon(path, "stop", on_silence=on_silence)
+    if stopping is None:
+        return None
+    import fcntl  # there is no daemon on Windows
+
+    deadline = time.monotonic() + _SECONDS
+    lock = path.with_suffix(".lock")  # which the daemon holds until its servers have ended
+    if not lock.exists():
+        return True
+    with lock.open("rb") as held:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(0.02)
+            else:
+                _wait_for_exit(stopping.get("pid"))
+                return True
+    return False
+
+
+def _wait_for_exit(pid: object) -> None:
+    """Wait for a process that only has to exit; not for long, since its parent may not reap it."""
+    deadline = time.monotonic() + _EXIT_SECONDS
+    while isinstance(pid, int) and time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except OSError:
+            return
+        time.sleep(0.02)
 
 
 def print_status(*, as_json: bool) -> int:

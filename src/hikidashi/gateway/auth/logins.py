@@ -1,22 +1,114 @@
-"""Logins to servers, kept for the next start: secrets in the keyring of the system, or in a file for its owner only."""
+"""Logins to the servers behind the gateway: kept, sent with each request, and renewed when they expire."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
+import os
 import secrets
+import sys
 import time
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from threading import Thread
+from typing import Any, Generic, TypeVar, cast
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 from ...common.atomic import replace_file
+from ...common.private import private_folder
 from ...servers.config import McpServer
-from ._lock import file_lock
 
-__all__ = ["Login", "Logins", "expiry_of", "takes_login"]
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+__all__ = [
+    "Login",
+    "Logins",
+    "ServerLogin",
+    "WaitingCall",
+    "expiry_of",
+    "file_lock",
+    "renewed",
+    "revoke",
+    "takes_login",
+    "token_request",
+]
+
+
+_T = TypeVar("_T")
+_POLL = 0.02  # seconds between two looks at a thread or a lock of another process
+
+
+class WaitingCall(Generic[_T]):
+    """Calls a function without blocking the event loop; waiting for it can be cancelled.
+
+    In a thread of its own kind: one of the event loop would keep the process from ending as long as it waits. A call
+    that still waits is joined, so that attempts do not pile up.
+    """
+
+    def __init__(self, function: Callable[[], _T]) -> None:
+        self._function = function
+        self._thread: Thread | None = None
+        self._result: Any = None
+        self._error: Exception | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the function has not returned yet."""
+        return self._thread is not None and self._thread.is_alive()
+
+    async def __call__(self) -> _T:
+        """What the function returns; raises what it raises."""
+        if not self.waits:
+            self._thread = Thread(target=self._run, daemon=True)
+            self._thread.start()
+        while self.waits:  # noqa: ASYNC110 - it is a thread's end that is waited for
+            await anyio.sleep(_POLL)
+        if self._error is not None:
+            raise self._error
+        return cast("_T", self._result)
+
+    def _run(self) -> None:
+        self._result = self._error = None
+        try:
+            self._result = self._function()
+        except Exception as error:
+            self._error = error
+
+
+@asynccontextmanager
+async def file_lock(path: Path) -> AsyncGenerator[None]:
+    """Hold the lock of the file `path`, which is created if missing."""
+    private_folder(path.parent)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        while not _taken(lock):  # noqa: ASYNC110 - other processes set no events
+            await anyio.sleep(_POLL)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _taken(lock: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
 
 logger = logging.getLogger("hikidashi.gateway")
 
@@ -214,3 +306,159 @@ def _from_keyring(key: str, *, delete: bool = False) -> str | None:
     except Exception as error:
         logger.debug("the keyring has no login: %s", type(error).__name__)
         return None
+
+
+_SECONDS = 15.0
+
+
+async def renewed(logins: Logins, server: McpServer, stale: str) -> Login | None:
+    """The login to `server` with another access token than `stale`; unchanged if it cannot be renewed now.
+
+    A new token is kept before it is used: the old refresh token may work no more, and another process needs the new.
+    """
+    with anyio.CancelScope(shield=True), anyio.move_on_after(2 * _SECONDS):
+        async with logins.lock(server):
+            login = await WaitingCall(lambda: logins.read(server))()
+            if login is None or login.ended or login.access_token != stale:
+                return login
+            after = await _ask(login)
+            if after is not login:
+                await WaitingCall(lambda: logins.write(server, after))()
+            return after
+    return None
+
+
+async def _ask(login: Login) -> Login:
+    """`login` after a renewal at its authorization server; unchanged if that cannot be reached."""
+    if login.refresh_token is None:
+        return replace(login, ended="the login has expired")
+    data = {"grant_type": "refresh_token", "refresh_token": login.refresh_token}
+    answer = await _post(login, login.token_endpoint, data)
+    if answer is None or answer.status_code >= 500 or answer.status_code == 429:
+        return login
+    try:
+        body = cast("dict[str, Any]", json.loads(answer.content))
+        if answer.status_code == 200:
+            return login.renewed(OAuthToken.model_validate(body).model_dump(mode="json", exclude_none=True))
+        reason = str(body.get("error", answer.status_code))[:60]
+    except (ValueError, AttributeError):
+        reason = f"answer {answer.status_code}"
+    return replace(login, ended=f"the login could not be renewed ({reason})")
+
+
+async def revoke(login: Login) -> bool:
+    """Revoke the tokens of `login` at its authorization server, if it supports that (RFC 7009)."""
+    if login.revocation_endpoint is None:
+        return False
+    token = {"token": login.refresh_token or login.access_token}
+    answer = await _post(login, login.revocation_endpoint, token)
+    return answer is not None and answer.status_code == 200
+
+
+async def _post(login: Login, url: str, data: dict[str, str]) -> httpx2.Response | None:
+    data, headers = token_request(login, data)
+    try:
+        with anyio.fail_after(_SECONDS):
+            async with httpx2.AsyncClient(follow_redirects=False, timeout=_SECONDS) as http:
+                return await http.post(url, data=data, headers=headers)
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError):
+        return None
+
+
+def token_request(login: Login, data: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The fields and headers of a request that the client of `login` makes at its authorization server."""
+    client = OAuthClientInformationFull.model_validate(login.client)
+    metadata = OAuthClientMetadata.model_validate({"redirect_uris": ["http://127.0.0.1/callback"]})
+    provider = OAuthClientProvider(login.url, metadata, cast("Any", None))
+    provider.context.client_info = client
+    fields = {**data, "client_id": client.client_id, **({"resource": login.resource} if login.resource else {})}
+    return provider.context.prepare_token_auth(fields, {"Accept": "application/json"})
+
+
+_LOOK_EVERY = 0.5  # seconds
+
+
+class ServerLogin(httpx2.Auth):
+    """Authorizes requests to one server. If that fails, requests are sent as they are, and the server refuses them.
+
+    The provider of the `mcp` package is for the login itself: it holds a lock until the server answers, so that one
+    slow call would delay all others, forgets after a restart when a token ends and where it is renewed, and begins a
+    login, with a registration, wherever a token is refused.
+    """
+
+    def __init__(self, logins: Logins, server: McpServer) -> None:
+        self._logins = logins
+        self._server = server
+        self._origin = _origin(server.url)
+        self._look_up = WaitingCall(lambda: logins.read(server))
+        self._login: Login | None = None
+        self._id: str | None = None
+        self._needed = anyio.Event()
+        self.problem = ""
+        """Why the person has to log in; empty while they need not."""
+
+    async def begin(self) -> None:
+        """Clear the problem, and use the login that is stored now."""
+        self._needed, self.problem = anyio.Event(), ""
+        self._id = self._logins.id_of(self._server)
+        self._login = await self._look_up()
+
+    @property
+    def waits_for_keyring(self) -> bool:
+        """Whether the keyring has not answered yet; it may wait for a person to unlock it."""
+        return self._look_up.waits
+
+    def is_another(self) -> bool:
+        """Whether the person has logged in or out since `begin`."""
+        return self._logins.id_of(self._server) != self._id
+
+    def authorization(self) -> str | None:
+        """The header that authorizes a request now, empty without a login; None if it has to be renewed first."""
+        if self._login is None:
+            return ""
+        return None if self._login.has_expired else f"Bearer {self._login.access_token}"
+
+    async def until_another(self) -> None:
+        """Wait until the person logs in or out."""
+        while not self.is_another():  # noqa: ASYNC110 - another process does that
+            await anyio.sleep(_LOOK_EVERY)
+
+    async def until_needed(self) -> None:
+        """Wait until the server refuses the login."""
+        await self._needed.wait()
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Send `request` with a valid token, and once more with a new one if the server refuses it."""
+        if _origin(str(request.url)) != self._origin:
+            yield request
+            return
+        login = self._login
+        if login is not None and login.has_expired and not login.ended:
+            login = await self._renew(login)
+        response = yield _authorized(request, login)
+        if response.status_code != 401:
+            return
+        if login is not None and not login.ended:
+            again = await self._renew(login)
+            if again is not None and again.access_token != login.access_token:
+                response = yield _authorized(request, again)
+                if response.status_code != 401:
+                    return
+        ended = self._login.ended if self._login is not None else "it needs a login"
+        self.problem = f"401 Unauthorized: {ended or 'its server refuses the login, which cannot be renewed now'}"
+        self._needed.set()
+
+    async def _renew(self, login: Login) -> Login | None:
+        self._login = await renewed(self._logins, self._server, login.access_token) or login
+        return self._login
+
+
+def _authorized(request: httpx2.Request, login: Login | None) -> httpx2.Request:
+    if login is not None:
+        request.headers["Authorization"] = f"Bearer {login.access_token}"
+    return request
+
+
+def _origin(url: str) -> tuple[Any, ...]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -18,7 +18,7 @@ import anyio
 import mcp_types as types
 from mcp.client import Client
 
-from ..telemetry.spans import current_trace, within_trace
+from ..telemetry import current_trace, within_trace
 from ..upstream.turn import Turn
 from ..upstream.upstream import Upstream
 from ._client_turns import ClientSlot, ClientTurns

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from ...common.closed_sessions import is_closed_session
 from ...common.validation import first_problem
 from ...errors import ServerUnavailableError
-from ..telemetry.spans import has_trace, is_tracing
+from ..telemetry import has_trace, is_tracing
 from ..upstream.requests.direct import AskAgain, NotSent, ShapedResult
 from ..upstream.requests.stamping import on_behalf_of
 from ..upstream.upstream import Upstream

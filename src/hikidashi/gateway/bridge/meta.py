@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import mcp_types as types
 
-from ..telemetry.spans import has_trace
+from ..telemetry import has_trace
 
 __all__ = ["passed_on", "without_hop_keys"]
 

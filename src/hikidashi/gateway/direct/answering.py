@@ -20,8 +20,8 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import MessageMetadata
 from mcp.shared.transport_context import TransportContext
 
+from ..finder import OWN_TOOLS
 from ..gateway import Gateway
-from ..offer.own_tools import OWN_TOOLS
 from ..server import GatewayMCPServer
 from ..upstream.requests.direct import ShapedResult
 

@@ -13,9 +13,9 @@ from ...errors import ServerUnavailableError, ToolSearchError
 from ..bridge.callers import Caller, conversation_of, principal_of
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
+from ..finder import CALL_READ_TOOL, OWN_TOOLS
 from ..gateway import Gateway
-from ..offer.own_tools import CALL_READ_TOOL, OWN_TOOLS
-from ..telemetry.spans import call_span, describe_call
+from ..telemetry import call_span, describe_call
 from ._arguments import argument_problems
 from ._binary_results import without_large_files
 from ._confirm import Confirmations

@@ -8,7 +8,7 @@ from mcp import MCPError
 from ..bridge.meta import passed_on
 from ..bridge.parked import Raw
 from ..gateway import Gateway
-from ..offer.merged import Place
+from ..merged import Origin
 from ._support import Context, raw_meta, refuse_cursor, unavailable_as_mcp_error
 
 __all__ = ["PromptHandlers"]
@@ -79,7 +79,7 @@ class PromptHandlers:
                 ctx, self._gateway.upstream_of(place.server), lambda _, __: request
             )
 
-    def _place_of(self, ref: types.PromptReference | types.ResourceTemplateReference) -> Place | None:
+    def _place_of(self, ref: types.PromptReference | types.ResourceTemplateReference) -> Origin | None:
         merged = self._gateway.merged
         if isinstance(ref, types.PromptReference):
             return merged.prompt_places.get(ref.name)

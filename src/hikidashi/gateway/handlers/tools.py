@@ -12,9 +12,9 @@ import mcp_types as types
 from ...errors import ToolSearchError
 from ..bridge.callers import client_key, is_modern, principal_of
 from ..bridge.parked import Raw
+from ..finder import OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
 from ..gateway import Gateway
-from ..offer.own_tools import OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
-from ..telemetry.spans import search_span
+from ..telemetry import search_span
 from ._records import ClientRecords
 from ._results import LongResults
 from ._support import Context, refuse_cursor

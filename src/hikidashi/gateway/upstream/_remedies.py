@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..auth.logins import takes_login
-from ..settings.options import GatewayServer
+from ..options import GatewayServer
 
 __all__ = ["remedy_for"]
 

@@ -20,10 +20,9 @@ from ...servers.config import Transport
 from ...servers.connection import Diagnostics, connected
 from ...servers.messages import ListRepairs
 from ...servers.references import EntryError
-from ..auth.server_login import ServerLogin
-from ..auth.waiting import WaitingCall
-from ..settings.options import GatewayServer
-from ..telemetry.spans import inject_headers
+from ..auth.logins import ServerLogin, WaitingCall
+from ..options import GatewayServer
+from ..telemetry import inject_headers
 from ._callbacks import ServerCallbacks
 from ._lost import ConnectionLost, lost_in
 from ._remedies import remedy_for

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import anyio
 
 from ....errors import ServerUnavailableError
-from ...auth.server_login import ServerLogin
+from ...auth.logins import ServerLogin
 from .._lost import ConnectionLost
 from .group import memory_of_group
 

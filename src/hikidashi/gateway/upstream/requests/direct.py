@@ -15,7 +15,7 @@ from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from mcp_types.methods import serialize_server_result
 
 from ....servers.config import McpServer
-from ...auth.server_login import ServerLogin
+from ...auth.logins import ServerLogin
 from .._lost import NotSent
 from ._http_requests import AskAgain, HttpRequests, OnNotification
 from ._stream_requests import StreamRequests

@@ -3,27 +3,221 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from ...common.jsonc import TextError
+from ...common.atomic import replace_file
+from ...common.jsonc import TextError, parse
 from ...errors import ToolSourceError
 from ...servers.clients import Client, Format, Machine, Place
-from . import _claude_code as claude_code
-from ._entries import is_ours, our_entry
-from ._files import make_backup, write_file
-from ._json_edit import put, remove
-from ._masking import masked_file_text
-from ._moving import put_back, take_out, value_at
-from ._toml_edit import put_table, remove_table
-from .finding import content_of, read_bytes, source_error
-from .records import Record, Records, digest
+from . import claude_code
+from .edits import (
+    EditError,
+    content_of,
+    make_backup,
+    member_source,
+    parse_toml,
+    put,
+    put_member_source,
+    put_table,
+    put_table_source,
+    read_bytes,
+    remove,
+    remove_table,
+    source_error,
+    table_source,
+    write_file,
+)
+from .servers import is_ours, masked_file_text, our_entry
 
-__all__ = ["Change", "Line", "apply", "diff_of", "plan_install", "plan_uninstall"]
+__all__ = [
+    "FileChange",
+    "Line",
+    "Record",
+    "Records",
+    "apply",
+    "diff_of",
+    "digest",
+    "plan_install",
+    "plan_uninstall",
+    "put_back",
+    "server_in",
+    "take_out",
+    "value_at",
+]
+
+
+def digest(data: bytes) -> str:
+    """The digest of `data`."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A file that has our entry."""
+
+    client: str
+    file: str
+    name: str
+    """Our name in the file."""
+    backup: str | None
+    """The file as it was before; None if there was none."""
+    before: str | None
+    """The digest of the backup."""
+    after: str
+    """The digest of what was written."""
+    restorable: bool = True
+    """Whether the backup is without our entry."""
+    moved: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The servers that we took out, by name, each as the file had it: with its keys."""
+
+    def original(self, current: bytes | None) -> tuple[bool, bytes | None]:
+        """Whether `current` is what was written, and what was there before it."""
+        if current is None or not self.restorable or digest(current) != self.after:
+            return False, None
+        if self.backup is None:
+            return True, None
+        try:
+            data = Path(self.backup).read_bytes()
+        except OSError:
+            return False, None
+        return digest(data) == self.before, data
+
+
+class Records:
+    """The records in the file `path`, which only its owner may read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def all(self) -> list[Record]:
+        """All records; none if the file is missing or invalid."""
+        try:
+            kept: Any = json.loads(self._path.read_text(encoding="utf-8"))
+            return [Record(**one) for one in cast("list[dict[str, Any]]", kept)]
+        except (OSError, ValueError, TypeError):
+            return []
+
+    def of(self, client: str, file: Path) -> Record | None:
+        """The record of a file of `client`."""
+        return next((one for one in self.all() if (one.client, one.file) == (client, str(file))), None)
+
+    def replace(self, client: str, files: list[Path], new: list[Record]) -> None:
+        """Replace the records of these files of `client` by `new`.
+
+        Raises:
+            ToolSourceError: it cannot be written.
+        """
+        gone = {str(file) for file in files}
+        kept = [one for one in self.all() if one.client != client or one.file not in gone]
+        try:
+            content = json.dumps([asdict(one) for one in [*kept, *new]], indent=1)
+            replace_file(self._path, content.encode(), private=True)
+        except OSError as error:
+            reason = f"cannot be written ({error.strerror or error})"
+            raise ToolSourceError(str(self._path), reason, "Check the permissions there.") from error
+
+
+_ANOTHER = "the file has another server of that name now; backups with the moved one are beside the file"
+
+
+def take_out(
+    client: Client, place: Place, text: str, names: Iterable[str]
+) -> tuple[str, dict[str, str], dict[str, str]]:
+    """`text` without the servers `names`, each of these as it was written, and why some stay.
+
+    Raises:
+        TextError: `text` is invalid.
+    """
+    taken: dict[str, str] = {}
+    left: dict[str, str] = {}
+    for name in names:
+        value = _value(client, place, text, name)
+        if value is None:
+            continue
+        try:
+            source = _source(client, place, text, name)
+            if server_in(client, place, name, source) != value:
+                example = f"[{place.key[0]}.{name}]"
+                raise EditError(f"it is written in a form that cannot be moved; write it as a table, {example}", 1, 1)
+            text = _without(client, place, text, name)
+        except EditError as error:
+            left[name] = error.reason
+        else:
+            taken[name] = source
+    return text, taken, left
+
+
+def put_back(
+    client: Client, place: Place, text: str, moved: Mapping[str, str]
+) -> tuple[str, list[str], dict[str, str]]:
+    """`text` with those of the servers that it does not have, their names, and why others were not put back.
+
+    Raises:
+        TextError: `text` is invalid, or cannot be added to.
+    """
+    back: list[str] = []
+    left: dict[str, str] = {}
+    for name, source in moved.items():
+        there = _value(client, place, text, name)
+        if there is not None:
+            if there != server_in(client, place, name, source):
+                left[name] = _ANOTHER
+            continue
+        if client.format == "toml":
+            text = put_table_source(text, (place.key[0], name), source)
+        else:
+            text = put_member_source(text, (*place.key, name), source, comments=client.format == "jsonc")
+        back.append(name)
+    return text, back, left
+
+
+def server_in(client: Client, place: Place, name: str, source: str) -> Any:
+    """The server that was kept as `source`.
+
+    Raises:
+        TextError: `source` is invalid.
+    """
+    if client.format == "toml":
+        return value_at(parse_toml(source), (*place.key, name))
+    return value_at(_parsed(client, f"{{{source}}}"), (name,))
+
+
+def value_at(content: Any, path: Iterable[str]) -> Any:
+    """The value at `path` in objects; None if it is not there."""
+    for key in path:
+        content = cast("dict[str, Any]", content).get(key) if isinstance(content, dict) else None
+    return content
+
+
+def _value(client: Client, place: Place, text: str, name: str) -> Any:
+    return value_at(_parsed(client, text), (*place.key, name))
+
+
+def _parsed(client: Client, text: str) -> Any:
+    if client.format == "toml":
+        return parse_toml(text)
+    node = parse(text, comments=client.format == "jsonc")
+    return None if node is None else node.value
+
+
+def _source(client: Client, place: Place, text: str, name: str) -> str:
+    if client.format == "toml":
+        return table_source(text, (place.key[0], name))
+    return member_source(text, (*place.key, name), comments=client.format == "jsonc")
+
+
+def _without(client: Client, place: Place, text: str, name: str) -> str:
+    if client.format == "toml":
+        return remove_table(text, (place.key[0], name))
+    return remove(text, (*place.key, name), comments=client.format == "jsonc")
+
 
 _Edit = Callable[[str], str]
 How = Literal["install", "restore", "remove"]
@@ -41,7 +235,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class FileChange:
     """A file before and after; None means no file."""
 
     client: Client
@@ -72,7 +266,7 @@ class Change:
 
 def plan_install(
     client: Client, line: Line, records: Records, *, move: Sequence[str] = (), machine: Machine | None = None
-) -> list[Change]:
+) -> list[FileChange]:
     """The changes that put our entry into the files of `client`.
 
     Args:
@@ -94,7 +288,7 @@ def plan_install(
         command = claude_code.hook_command(line.command, list(line.hook))
         with_rules = partial(claude_code.with_rules, name=line.name, command=command)
         edits.append((client.settings.file(machine), "json", with_rules, _without_rules))
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     for file, kind, edit, without in edits:
         before = read_bytes(file)
         record = records.of(client.name, file)
@@ -106,7 +300,7 @@ def plan_install(
         names = dict.fromkeys([*(known if untouched else ()), *(move if file == main else ())])
         start, taken, left = _taken_out(client, place, file, start, names)
         changes.append(
-            Change(
+            FileChange(
                 client=client,
                 file=file,
                 format=kind,
@@ -126,14 +320,14 @@ def plan_install(
 
 def plan_uninstall(
     client: Client, records: Records, *, name: str | None = None, machine: Machine | None = None
-) -> list[Change]:
+) -> list[FileChange]:
     """The changes that take our entry out of the files of `client`; none where it is not there.
 
     Raises:
         ToolSourceError: a file is invalid.
     """
     machine = machine or Machine()
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     places = [client.main(machine), *([client.settings] if client.settings else [])]
     for place in places:
         file = place.file(machine)
@@ -150,7 +344,7 @@ def plan_uninstall(
             without = _without_rules(used) if place is client.settings else _without_line(client, place, used)
             after = _edited(file, kind, before or b"", without)
             after, back, left = _put_back(client, place, file, after, moved)
-        change = Change(
+        change = FileChange(
             client=client,
             file=file,
             format=kind,
@@ -168,7 +362,7 @@ def plan_uninstall(
     return changes
 
 
-def apply(changes: Sequence[Change], records: Records) -> dict[Path, Path]:
+def apply(changes: Sequence[FileChange], records: Records) -> dict[Path, Path]:
     """Write the changes, all or none; return the backup of each file that has one.
 
     Raises:
@@ -176,7 +370,7 @@ def apply(changes: Sequence[Change], records: Records) -> dict[Path, Path]:
     """
     backups: dict[Path, Path] = {}
     new: list[Record] = []
-    done: list[Change] = []
+    done: list[FileChange] = []
     try:
         for change in changes:
             backup = _backup(change)
@@ -204,7 +398,7 @@ def apply(changes: Sequence[Change], records: Records) -> dict[Path, Path]:
     return backups
 
 
-def diff_of(change: Change) -> str:
+def diff_of(change: FileChange) -> str:
     """What changes in the file, without the keys in it."""
     # The keys of both are masked in both: a comment that stays may repeat a key of a server that goes.
     known = [content_of(change.file, data or b"", change.format) for data in (change.before, change.after)]
@@ -287,7 +481,7 @@ def _edited(file: Path, kind: Format, data: bytes, edit: _Edit) -> bytes:
         raise ToolSourceError(str(file), reason, "Move hikidashi, or its config, to another folder.") from error
 
 
-def _backup(change: Change) -> Path | None:
+def _backup(change: FileChange) -> Path | None:
     """A backup of the file, unless one of the same bytes is there already."""
     if change.before is None:
         return None
@@ -297,7 +491,7 @@ def _backup(change: Change) -> Path | None:
     return make_backup(change.file, change.before) if change.changes else None
 
 
-def _record(change: Change, backup: Path | None) -> Record:
+def _record(change: FileChange, backup: Path | None) -> Record:
     assert change.after is not None
     known = change.record
     if known is not None and change.untouched:

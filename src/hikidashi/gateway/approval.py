@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from ...common.atomic import replace_file
-from ...common.private import private_folder
-from ...common.unicode import visible
-from ...servers.config import is_secret_name
-from ...servers.references import references_in
+from ..common.atomic import replace_file
+from ..common.private import private_folder
+from ..common.unicode import visible
+from ..servers.config import is_secret_name
+from ..servers.references import references_in
 from .options import GatewayServer
 
 __all__ = ["Approvals", "shown_server"]
+
 
 _HIDDEN = "***"
 _RUNS_A_PROGRAM = re.compile(r"askpass|command|cmd|exec|file|helper|lib|path|plugin|prog|script", re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +15,61 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from ... import __version__
+from ...common.loopback import Exchange, Limits, LoopbackServer
+from ...common.unicode import well_formed
 from ...common.urls import is_loopback
-from ...errors import LoginError
+from ...errors import LoginError, ServerUnavailableError
 from ...servers.config import McpServer
-from ._callback import CallbackPage
-from .logins import Login, expiry_of, takes_login
+from ...servers.connection import Diagnostics, connected
+from .logins import Login, Logins, ServerLogin, expiry_of, takes_login
 
-__all__ = ["KnownClient", "log_in"]
+__all__ = ["CallbackPage", "KnownClient", "log_in", "tools_with_login"]
+
+
+_PATH = "/callback"
+_LIMITS = Limits(connections=16)
+_POLL = 0.05  # seconds
+_HEADERS = {
+    "content-type": "text/plain; charset=utf-8",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "connection": "close",
+}
+
+
+class CallbackPage(LoopbackServer):
+    """Receives the response of an authorization server; requests with another `state` are refused."""
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(port=port, limits=_LIMITS)
+        self.state: str | None = None
+        """The `state` that the response must have; set before the browser is redirected."""
+        self._answer: dict[str, str] | None = None
+
+    @property
+    def redirect_uri(self) -> str:
+        """The URL of the page."""
+        return self.url + _PATH
+
+    async def answer(self) -> dict[str, str]:
+        """Wait for the parameters of the authorization response."""
+        while self._answer is None:  # noqa: ASYNC110 - a thread sets it
+            await anyio.sleep(_POLL)
+        return self._answer
+
+    def handle(self, exchange: Exchange) -> None:
+        """Accept the authorization response, or refuse the request."""
+        parameters = {name: values[0] for name, values in parse_qs(exchange.query, max_num_fields=20).items()}
+        is_ours = self.state is not None and hmac.compare_digest(
+            well_formed(parameters.get("state", "")).encode(), self.state.encode()
+        )
+        if exchange.method != "GET" or exchange.path != _PATH or not is_ours or self._answer is not None:
+            exchange.answer(400, b"No login is waiting for this.\n", _HEADERS)
+            return
+        self._answer = parameters
+        text = "The login was refused." if "error" in parameters else "You are logged in."
+        exchange.answer(200, f"{text} You can close this page.\n".encode(), _HEADERS)
+
 
 _SECONDS = 30.0  # for each request
 _LONGEST_REASON = 300
@@ -217,3 +266,22 @@ def _one_line(error: Exception) -> str:
     if "State parameter mismatch" in message:  # it would show the state
         message = "State parameter mismatch"
     return (message or type(error).__name__)[:_LONGEST_REASON]
+
+
+async def tools_with_login(server: McpServer, logins: Logins, *, seconds: float) -> int:
+    """How many tools `server` lists for the login that is kept.
+
+    Raises:
+        ServerUnavailableError: it does not list them.
+    """
+    login = ServerLogin(logins, server)
+    await login.begin()
+    with Diagnostics(server) as diagnostics:
+        try:
+            with anyio.fail_after(seconds):
+                async with connected(server, diagnostics, seconds=seconds, grace=lambda: 0.0, auth=login) as client:
+                    return len((await client.list_tools()).tools)
+        except TimeoutError as error:
+            raise ServerUnavailableError(server.name, f"no answer within {seconds:g} s") from error
+        except Exception as error:
+            raise ServerUnavailableError(server.name, diagnostics.explain(error)) from error

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ...errors import ToolSourceError
-from ...servers.config import McpServer, project_folder, server_entries, server_from, working_folder
-from ...servers.references import EntryError, References, Syntax
-from .options import Confirm, Entry, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
+from ..errors import ToolSourceError
+from ..servers.config import McpServer, project_folder, server_entries, server_from, working_folder
+from ..servers.references import EntryError, References, Syntax
+from .options import ConfigEntry, Confirm, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
 
 if TYPE_CHECKING:
-    from ...config import Config, GatewayConfig
+    from ..config import Config, GatewayConfig
 
 __all__ = [
     "GatewaySetup",
@@ -26,6 +26,7 @@ __all__ = [
     "read_setup",
     "server_of_entry",
 ]
+
 
 _OPTIONS = "hikidashi"
 _OWN_FORMATS = frozenset({".yaml", ".yml", ".toml"})
@@ -103,7 +104,7 @@ def server_of_entry(name: str, given: Mapping[str, Any], source: str) -> Gateway
     except EntryError as error:
         raise ToolSourceError(source, f"server {name!r} {error.reason}", error.remedy) from error
     named = frozenset(given.get(_OPTIONS) or ())
-    return _server(Entry(source=source, given=given, options=named), name, options)
+    return _server(ConfigEntry(source=source, given=given, options=named), name, options)
 
 
 def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more: str) -> str:
@@ -121,7 +122,7 @@ def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more
 
 
 def _own_config(path: Path) -> Config:
-    from ...config import load_config  # YAML is not needed for the files of clients
+    from ..config import load_config  # YAML is not needed for the files of clients
 
     return load_config(path)
 
@@ -129,7 +130,7 @@ def _own_config(path: Path) -> Config:
 def _servers_of(config: Config, path: Path) -> list[GatewayServer]:
     return [
         _server(
-            Entry(
+            ConfigEntry(
                 source=str(path),
                 given=server.entry,
                 syntax=Syntax(strict=True),
@@ -143,7 +144,7 @@ def _servers_of(config: Config, path: Path) -> list[GatewayServer]:
     ]
 
 
-def _server(entry: Entry, name: str, options: ServerOptions) -> GatewayServer:
+def _server(entry: ConfigEntry, name: str, options: ServerOptions) -> GatewayServer:
     references = References(syntax=entry.syntax, folder=project_folder(Path(entry.source)))
     try:
         server = server_from(name, entry.given, references)

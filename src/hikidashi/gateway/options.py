@@ -1,18 +1,39 @@
-"""Settings of the gateway and of each server behind it."""
+"""Options of a gateway, of each server behind it and of its HTTP clients."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import SplitResult
 
-from ...servers.config import McpServer, check_server, project_folder, server_from
-from ...servers.references import EntryError, References, Syntax, password
-from ..offer.names import LONGEST_NAME, SHORTEST_LIMIT, NameStyle
+from ..common.urls import is_loopback, split_base_url
+from ..servers.config import McpServer, check_server, project_folder, server_from
+from ..servers.references import EntryError, References, Syntax, password
+from .names import LONGEST_NAME, SHORTEST_LIMIT, NameStyle
 
-__all__ = ["Confirm", "Entry", "GatewayOptions", "GatewayServer", "SearchMode", "ServerOptions", "ServerProblem"]
+if TYPE_CHECKING:
+    import mcp_types as types
+
+__all__ = [
+    "ConfigEntry",
+    "Confirm",
+    "GatewayOptions",
+    "GatewayServer",
+    "OAuthOptions",
+    "SearchMode",
+    "ServerOptions",
+    "ServerProblem",
+    "is_read_only",
+    "is_repeatable",
+    "matches",
+    "needs_confirmation",
+]
+
 
 SearchMode = Literal["auto", "on", "off"]
 Confirm = Literal["never", "destructive"]
@@ -77,7 +98,7 @@ class ServerProblem:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class ConfigEntry:
     """A server's entry as its file has it, with references such as `${NAME}`."""
 
     source: str
@@ -102,7 +123,7 @@ class GatewayServer:
 
     server: McpServer
     options: ServerOptions = field(default_factory=ServerOptions)
-    entry: Entry | None = field(default=None, repr=False, compare=False)
+    entry: ConfigEntry | None = field(default=None, repr=False, compare=False)
     problem: ServerProblem | None = None
 
     @property
@@ -191,3 +212,97 @@ def _check_patterns(name: str, value: Any, more: str = "") -> None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_SCOPE = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")  # scope-token of RFC 6749
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OAuthOptions:
+    """The gateway as an OAuth 2.1 resource server: clients send JWT access tokens of one issuer.
+
+    Args:
+        issuer: URL of the authorization server; `iss` of a token must be exactly this.
+        audience: What tokens must be meant for (`aud`); by RFC 8707 the public URL of the gateway.
+        jwks_url: Where the issuer publishes its keys; by default its metadata says so (RFC 8414, OpenID Connect).
+        scopes: Scopes that a token must have.
+        resource: The public URL of the gateway, for the protected resource metadata (RFC 9728); by default the
+            audience, if it is a URL, or else the URL that a client asked for.
+
+    Raises:
+        ValueError: a URL is not https (http is for loopback addresses), or a value is invalid.
+    """
+
+    issuer: str
+    audience: str
+    jwks_url: str | None = None
+    scopes: tuple[str, ...] = ()
+    resource: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_url("issuer", self.issuer, query=False)
+        if not self.audience or self.audience != self.audience.strip():
+            raise ValueError(f"`audience` is {self.audience!r}: use the value that tokens have in `aud`.")
+        if self.jwks_url is not None:
+            _check_url("jwks_url", self.jwks_url)
+        if self.resource is not None:
+            _check_url("resource", self.resource)
+        for scope in self.scopes:
+            if not _SCOPE.fullmatch(scope):
+                raise ValueError(f"`scopes` has {scope!r}: use one word for each scope.")
+
+    @property
+    def resource_url(self) -> str | None:
+        """The public URL of the gateway, where it is known."""
+        if self.resource is not None:
+            return self.resource
+        try:
+            split_base_url(self.audience)
+        except ValueError:
+            return None
+        return self.audience
+
+
+def _check_url(name: str, url: str, *, query: bool = True) -> None:
+    try:
+        parts = split_base_url(url)
+    except ValueError as error:
+        raise ValueError(f"`{name}` {error}.") from error
+    if problem := _problem(parts, query=query):
+        raise ValueError(f"`{name}` {problem}.")
+
+
+def _problem(parts: SplitResult, *, query: bool) -> str | None:
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        return f"is {parts.geturl()!r}: use https, as others could read and change what http carries"
+    if parts.username is not None or parts.password is not None:
+        return "has a name or a password in it: leave them out"
+    if parts.fragment or (parts.query and not query):
+        return f"is {parts.geturl()!r}: leave out what follows the path"
+    return None
+
+
+def is_read_only(tool: types.Tool, options: ServerOptions) -> bool:
+    """Whether a tool is read-only, by the `read_only` option or by its annotations."""
+    if matches(tool.name, options.read_only):
+        return True
+    return tool.annotations is not None and tool.annotations.read_only_hint is True
+
+
+def is_repeatable(tool: types.Tool, options: ServerOptions) -> bool:
+    """Whether a call may be repeated: the tool is read-only or idempotent."""
+    return is_read_only(tool, options) or (tool.annotations is not None and tool.annotations.idempotent_hint is True)
+
+
+def needs_confirmation(tool: types.Tool, options: ServerOptions) -> bool:
+    """Whether a person must confirm a call of the tool."""
+    if isinstance(options.confirm, tuple):
+        return matches(tool.name, options.confirm)
+    if options.confirm == "never" or is_read_only(tool, options):
+        return False
+    return tool.annotations is None or tool.annotations.destructive_hint is not False
+
+
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether `name` matches one of the glob `patterns` (`*`, `?`, `[…]`)."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -15,16 +15,17 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.shared.uri_template import UriTemplate
 
-from ..upstream.listing import Listing
 from .names import LONGEST_NAME, NameStyle, exposed_names
+from .upstream.listing import Listing
 
-__all__ = ["Merged", "MergedResources", "Place", "merged", "merged_resources"]
+__all__ = ["Merged", "MergedResources", "Origin", "merged", "merged_resources"]
+
 
 _DIGEST = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Origin:
     """The server of a tool, prompt or resource, and its name or URI there."""
 
     server: str
@@ -33,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    place: Place
+    place: Origin
     shown: types.ResourceTemplate
 
     @property
@@ -58,9 +59,9 @@ class MergedResources:
     """All resources and templates by the URIs under which they are offered."""
 
     listed: Mapping[str, types.Resource] = field(default_factory=dict[str, types.Resource])
-    _places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    _places: Mapping[str, Origin] = field(default_factory=dict[str, Origin])
     _templates: tuple[_Template, ...] = ()
-    _renamed: Mapping[Place, str] = field(default_factory=dict[Place, str])
+    _renamed: Mapping[Origin, str] = field(default_factory=dict[Origin, str])
     _servers: tuple[str, ...] = ()
     """The servers with the resources capability."""
     _renaming: frozenset[str] = frozenset()
@@ -75,21 +76,21 @@ class MergedResources:
         """Whether a resource is listed, or fits a template that is."""
         return uri in self._places or any(template.fits(uri) for template in self._templates)
 
-    def places_of(self, uri: str) -> list[Place]:
+    def places_of(self, uri: str) -> list[Origin]:
         """The servers that may have a resource, the likeliest first."""
         if place := self._places.get(uri):
             return [place]
         fitting = [
-            Place(template.place.server, template.own_uri(uri)) for template in self._templates if template.fits(uri)
+            Origin(template.place.server, template.own_uri(uri)) for template in self._templates if template.fits(uri)
         ]
-        return list(dict.fromkeys([*fitting, *(Place(server, uri) for server in self._servers)]))
+        return list(dict.fromkeys([*fitting, *(Origin(server, uri) for server in self._servers)]))
 
-    def template_place(self, uri_template: str) -> Place | None:
+    def template_place(self, uri_template: str) -> Origin | None:
         """The server of a resource template, and the template there."""
         found = (one.place for one in self._templates if one.shown.uri_template == uri_template)
         return next(found, None)
 
-    def shown_uri(self, place: Place) -> str:
+    def shown_uri(self, place: Origin) -> str:
         """The URI under which a resource of a server is offered."""
         if (shown := self._renamed.get(place)) is not None:
             return shown
@@ -119,7 +120,7 @@ class MergedResources:
             if key in given:
                 given[key] = self._with_shown(server, given[key])
         if isinstance(uri := given.get("uri"), str):
-            given["uri"] = self.shown_uri(Place(server, uri))
+            given["uri"] = self.shown_uri(Origin(server, uri))
         return given
 
 
@@ -128,11 +129,11 @@ class Merged:
     """All tools, prompts and resources by the names under which they are offered."""
 
     tools: Mapping[str, types.Tool] = field(default_factory=dict[str, types.Tool])
-    tool_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    tool_places: Mapping[str, Origin] = field(default_factory=dict[str, Origin])
     own_tools: Mapping[str, types.Tool] = field(default_factory=dict[str, types.Tool])
     """The tools as their servers list them, under the names of those."""
     prompts: Mapping[str, types.Prompt] = field(default_factory=dict[str, types.Prompt])
-    prompt_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    prompt_places: Mapping[str, Origin] = field(default_factory=dict[str, Origin])
     resources: MergedResources = field(default_factory=MergedResources)
 
 
@@ -152,20 +153,20 @@ def merged(
         longest=longest,
     )
     tools: dict[str, types.Tool] = {}
-    tool_places: dict[str, Place] = {}
+    tool_places: dict[str, Origin] = {}
     own_tools: dict[str, types.Tool] = {}
     prompts: dict[str, types.Prompt] = {}
-    prompt_places: dict[str, Place] = {}
+    prompt_places: dict[str, Origin] = {}
     for server, listing in listings.items():
         for tool in listing.tools:
             shown = tool_names[server, tool.name]
             tools[shown] = tool.model_copy(update={"name": shown})
-            tool_places[shown] = Place(server, tool.name)
+            tool_places[shown] = Origin(server, tool.name)
             own_tools[shown] = tool
         for prompt in listing.prompts:
             shown = prompt_names[server, prompt.name]
             prompts[shown] = prompt.model_copy(update={"name": shown})
-            prompt_places[shown] = Place(server, prompt.name)
+            prompt_places[shown] = Origin(server, prompt.name)
     return Merged(
         tools=tools,
         tool_places=tool_places,
@@ -179,19 +180,19 @@ def merged(
 def merged_resources(listings: Mapping[str, Listing]) -> MergedResources:
     """Merge the resources of servers, in their order."""
     listed: dict[str, types.Resource] = {}
-    places: dict[str, Place] = {}
+    places: dict[str, Origin] = {}
     templates: dict[str, _Template] = {}
-    renamed: dict[Place, str] = {}
+    renamed: dict[Origin, str] = {}
     for server, listing in listings.items():
         for resource in listing.resources:
-            place = Place(server, str(resource.uri))
+            place = Origin(server, str(resource.uri))
             shown = _unique(place, listed)
             listed[shown] = resource.model_copy(update={"uri": shown})
             places[shown] = place
             if shown != place.name:
                 renamed[place] = shown
         for template in listing.templates:
-            place = Place(server, template.uri_template)
+            place = Origin(server, template.uri_template)
             shown = _unique(place, templates)
             templates[shown] = _Template(place, template.model_copy(update={"uri_template": shown}))
     servers = tuple(server for server, listing in listings.items() if listing.capabilities.resources is not None)
@@ -199,7 +200,7 @@ def merged_resources(listings: Mapping[str, Listing]) -> MergedResources:
     return MergedResources(listed, places, tuple(templates.values()), renamed, servers, frozenset(renaming))
 
 
-def _unique(place: Place, taken: Iterable[str]) -> str:
+def _unique(place: Origin, taken: Iterable[str]) -> str:
     uri = place.name
     while uri in taken:
         uri = f"{_scheme(place.server)}+{uri}"

@@ -1,1 +1,0 @@
-"""Settings of a gateway: config files, checked options, and the servers that a person has approved."""
