@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hikidashi.gateway.http_server import http_server
-from hikidashi.gateway.upstream.requests._http_connections import Connections
+from hikidashi.gateway.upstream.http_requests import Connections
 
 _MOST = 64_000_000
 _OF_ONE_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"server", b"date"}

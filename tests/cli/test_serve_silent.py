@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hikidashi.cli.serve.status import print_status, stop_all
-from hikidashi.gateway.daemon.attach import sockets_folder
+from hikidashi.gateway.shim import sockets_folder
 
 SILENCE = (
     f"gateway {os.getpid()}: it does not answer. If that stays so, end it: kill -9 {os.getpid()}; the next client "
@@ -23,7 +23,7 @@ SILENCE = (
 @pytest.fixture(autouse=True)
 def silent_gateway(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """A socket of this process among those of the gateways: connections to it wait for ever."""
-    monkeypatch.setattr("hikidashi.gateway.daemon.attach._ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr("hikidashi.gateway.shim._ANSWER_SECONDS", 0.01)
     with tempfile.TemporaryDirectory(prefix="hk-") as folder, socket.socket(socket.AF_UNIX) as listener:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         sockets = Path(sockets_folder())

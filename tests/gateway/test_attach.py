@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from hikidashi.errors import ServerUnavailableError
-from hikidashi.gateway.daemon.attach import socket_path, start_daemon
-from hikidashi.gateway.daemon.shim import Shim
+from hikidashi.gateway.shim import Shim, socket_path, start_daemon
 
 
 def test_a_runtime_folder_that_is_too_long_for_a_socket_is_replaced_by_a_short_private_one(
@@ -95,7 +94,7 @@ made.accept()[0].recv(1)
 
 
 def test_a_daemon_is_waited_for_while_it_works_on_its_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("hikidashi.gateway.daemon.attach._QUIET_SECONDS", 1.2)
+    monkeypatch.setattr("hikidashi.gateway.shim._QUIET_SECONDS", 1.2)
     with tempfile.TemporaryDirectory(prefix="hk-") as folder:
         path = Path(folder) / "s"
         with start_daemon(path, [sys.executable, "-c", _LISTENING, str(path)], tmp_path / "log") as connection:
@@ -105,7 +104,7 @@ def test_a_daemon_is_waited_for_while_it_works_on_its_start(monkeypatch: pytest.
 def test_a_daemon_that_hangs_at_its_start_is_ended_and_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("hikidashi.gateway.daemon.attach._QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("hikidashi.gateway.shim._QUIET_SECONDS", 0.0)
     started: list[subprocess.Popen[bytes]] = []
 
     class Recorded(subprocess.Popen[bytes]):

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hikidashi.gateway.daemon._conversation import Conversation
+from hikidashi.gateway.shim import Conversation
 
 IDS = st.integers(0, 50) | st.text(max_size=5)
 

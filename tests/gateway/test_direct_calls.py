@@ -22,11 +22,10 @@ from tests.gateway.test_http_calls import sending
 from tests.mcp_support import served
 
 from hikidashi.gateway import Gateway, GatewayOptions
-from hikidashi.gateway.direct.answering import CallAnswers
-from hikidashi.gateway.direct.over_lines import LineCalls
+from hikidashi.gateway.calls import CallAnswers, LineCalls
+from hikidashi.gateway.http_server import http_app
 from hikidashi.gateway.server import GatewayMCPServer
-from hikidashi.gateway.transports import http_app
-from hikidashi.gateway.upstream.requests._stream_requests import StreamRequests
+from hikidashi.gateway.upstream.requests import StreamRequests
 from hikidashi.servers.config import McpServer
 
 _VERSION = "2026-07-28"

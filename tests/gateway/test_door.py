@@ -17,7 +17,7 @@ from mcp import types
 from tests.mcp_support import served
 
 from hikidashi.gateway import Gateway, http_app
-from hikidashi.gateway._door import Door
+from hikidashi.gateway.http_server import Door
 
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 HELLO = {

@@ -17,10 +17,8 @@ from tests.gateway.test_gateway import connected, text_of
 
 from hikidashi.gateway import GatewayServer, ServerOptions
 from hikidashi.gateway.finder import Finder
-from hikidashi.gateway.handlers._arguments import argument_problems
-from hikidashi.gateway.handlers._binary_results import without_large_files
-from hikidashi.gateway.handlers._results import LongResults
 from hikidashi.gateway.merged import merged
+from hikidashi.gateway.results import LongResults, argument_problems, without_large_files
 from hikidashi.gateway.upstream.listing import Listing
 
 WORDS = ["get", "list", "user", "file", "mail", "検索", "Größe", "create", "v2", "by", "id", "report"]

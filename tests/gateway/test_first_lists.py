@@ -199,7 +199,7 @@ def no_time_to_start(monkeypatch: pytest.MonkeyPatch, no_time_limit: None) -> No
 
 @pytest.fixture
 def no_limit_of_work(monkeypatch: pytest.MonkeyPatch, no_time_to_start: None) -> None:
-    monkeypatch.setattr("hikidashi.gateway.upstream.process.start._LEAST_WORK", 3600.0)
+    monkeypatch.setattr("hikidashi.gateway.upstream.processes._LEAST_WORK", 3600.0)
 
 
 @pytest.mark.usefixtures("no_limit_of_work")

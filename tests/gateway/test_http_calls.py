@@ -13,7 +13,7 @@ from mcp.types import ClientCapabilities, Implementation
 from tests.gateway.servers import LEGACY, program
 
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
-from hikidashi.gateway.transports import http_app
+from hikidashi.gateway.http_server import http_app
 
 SERVER = """
 import anyio

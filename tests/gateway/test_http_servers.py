@@ -20,9 +20,8 @@ from mcp.client import Client
 from tests.gateway.servers import LEGACY, program
 from tests.gateway.test_gateway import connected, text_of
 
-from hikidashi.gateway.upstream._lost import NotSent
-from hikidashi.gateway.upstream.requests._http_requests import HttpRequests
-from hikidashi.gateway.upstream.requests._http_responses import ChunkedBody, MalformedResponseError, parse_head
+from hikidashi.gateway.upstream.http_requests import ChunkedBody, HttpRequests, MalformedResponseError, parse_head
+from hikidashi.gateway.upstream.state import NotSent
 from hikidashi.servers.config import McpServer
 
 _LIMIT = 1_000_000
@@ -148,7 +147,7 @@ async def test_a_connection_that_was_idle_for_long_is_not_used(
         await request(repeatable)
         await request(repeatable)
         assert seen.connections == 1
-        monkeypatch.setattr(f"hikidashi.gateway.upstream.requests._http_connections.{limit}", -1.0)
+        monkeypatch.setattr(f"hikidashi.gateway.upstream.http_requests.{limit}", -1.0)
         await request(repeatable)
         assert seen.connections == 2
 
@@ -222,7 +221,7 @@ _GARBAGE: dict[str, tuple[bytes, bytes]] = {
 async def test_a_server_that_floods_is_cut_off_at_the_limit_and_one_that_sends_garbage_at_once(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hikidashi.gateway.upstream.requests._http_requests.LONGEST_MESSAGE", _LIMIT)
+    monkeypatch.setattr("hikidashi.gateway.upstream.http_requests.LONGEST_MESSAGE", _LIMIT)
     begin, more = {**_FLOODS, **_GARBAGE}[case]
     sent = 0
     cut_off = asyncio.Event()
@@ -405,7 +404,7 @@ async def test_bytes_after_a_response_are_not_taken_for_the_next_one() -> None:
 
 
 async def test_a_header_with_a_line_break_is_never_sent() -> None:
-    from hikidashi.gateway.upstream.requests._http_requests import AskAgain
+    from hikidashi.gateway.upstream.http_requests import AskAgain
 
     async with raw_server(_fine) as (server, seen), requests_to(server) as request:
         for value in ("a\r\nX-Forged: 1", "a\nb", "a\0b", "a\x7f"):

@@ -13,7 +13,7 @@ from mcp import MCPError, types
 from tests.gateway.servers import program
 from tests.gateway.test_gateway import MODES, Mode, connected, text_of
 
-from hikidashi.servers.messages import ListRepairs
+from hikidashi.servers.listing import ListRepairs
 
 SOURCE = """
 import json, sys

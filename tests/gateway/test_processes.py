@@ -27,8 +27,8 @@ from tests.gateway.servers import free_port
 from tests.gateway.test_gateway import MODES, Mode, text_of
 
 from hikidashi.gateway import Gateway
-from hikidashi.gateway.daemon.attach import ask_daemon
-from hikidashi.gateway.daemon.daemon import run_daemon
+from hikidashi.gateway.daemon import run_daemon
+from hikidashi.gateway.shim import ask_daemon
 
 SIGNALS = [
     signal.SIGKILL,

@@ -19,10 +19,10 @@ from tests.gateway.test_gateway import choose_blue, connected, text_of
 
 from hikidashi.gateway import Gateway, GatewayServer, ServerOptions
 from hikidashi.gateway.auth.logins import Login, Logins
-from hikidashi.gateway.daemon.attach import ask_daemon
-from hikidashi.gateway.daemon.daemon import run_daemon
+from hikidashi.gateway.daemon import run_daemon
 from hikidashi.gateway.first_lists import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
+from hikidashi.gateway.shim import ask_daemon
 from hikidashi.servers.config import McpServer
 
 

@@ -15,7 +15,7 @@ from tests.gateway.servers import program
 from tests.gateway.test_gateway import MODES, Mode, text_of
 
 from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOptions
-from hikidashi.gateway.bridge import _client_turns
+from hikidashi.gateway import callers as _client_turns
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.servers.config import McpServer
 

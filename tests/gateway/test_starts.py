@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from hikidashi.gateway.upstream.process.group import Work, work_of_groups
-from hikidashi.gateway.upstream.process.start import Starts
+from hikidashi.gateway.upstream.processes import Starts, Work, work_of_groups
 
 STARTED = Work(seconds=0.1, faults=1_000)
 

@@ -29,7 +29,7 @@ from tests.gateway.test_gateway import MODES, Mode, choose_blue, connected, text
 from tests.gateway.test_untouched import headers_server
 
 from hikidashi.gateway import Gateway, GatewayOptions
-from hikidashi.gateway.transports import http_app
+from hikidashi.gateway.http_server import http_app
 from hikidashi.servers.config import McpServer
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
@@ -396,7 +396,7 @@ from tests.gateway.servers import LEGACY, program
 from tests.gateway.test_telemetry import TRACEPARENT, call_by_http
 from hikidashi.gateway import Gateway, GatewayOptions
 from hikidashi.gateway.telemetry import is_tracing
-from hikidashi.gateway.transports import http_app
+from hikidashi.gateway.http_server import http_app
 from pathlib import Path
 
 async def main():

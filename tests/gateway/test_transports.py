@@ -10,8 +10,8 @@ from mcp import types
 from mcp.types import ClientCapabilities, ElicitationCapability, SamplingCapability
 
 from hikidashi.gateway import Gateway
-from hikidashi.gateway.bridge.callers import missing_capability
-from hikidashi.gateway.transports import http_app
+from hikidashi.gateway.callers import missing_capability
+from hikidashi.gateway.http_server import http_app
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])

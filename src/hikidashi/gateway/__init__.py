@@ -11,13 +11,13 @@ from ..common.lazy import attach
 
 if TYPE_CHECKING:
     from .gateway import Gateway as Gateway
+    from .http_server import http_app as http_app
     from .options import GatewayOptions as GatewayOptions
     from .options import GatewayServer as GatewayServer
     from .options import OAuthOptions as OAuthOptions
     from .options import ServerOptions as ServerOptions
     from .server import GatewayMCPServer as GatewayMCPServer
-    from .transports import http_app as http_app
-    from .transports import serve_stdio as serve_stdio
+    from .server import serve_stdio as serve_stdio
     from .upstream.state import ServerState as ServerState
 else:
     __getattr__, __dir__, __all__ = attach(__name__)

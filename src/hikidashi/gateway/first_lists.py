@@ -16,8 +16,7 @@ from ..common.atomic import replace_file
 from ..common.private import private_folder
 from ..servers.config import McpServer
 from .upstream.listing import Listing
-from .upstream.process.group import Work, work_of_groups
-from .upstream.process.start import Starts
+from .upstream.processes import Starts, Work, work_of_groups
 from .upstream.upstream import Upstream
 
 __all__ = ["FirstLists", "ListingCache"]

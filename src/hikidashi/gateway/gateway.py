@@ -26,12 +26,10 @@ from ..search.records.log import Recorder
 from ..servers.config import McpServer
 from ..tokens import estimate_tokens
 from .auth.logins import Logins, ServerLogin, takes_login
-from .bridge.callers import client_key, is_modern, principal_of
-from .bridge.forward import Forwarder
-from .bridge.parked import ParkedCalls
-from .bridge.sealing import Seal
+from .callers import client_key, is_modern, principal_of
 from .finder import OWN_TOOLS, Finder, SearchAnswer, own_tools, servers_summary
 from .first_lists import FirstLists, ListingCache
+from .forward import Forwarder
 from .merged import Merged, Origin, merged
 from .names import pins_at_start, server_prefix
 from .options import (
@@ -43,8 +41,9 @@ from .options import (
     matches,
     needs_confirmation,
 )
-from .upstream.process.reaper import Reaper
-from .upstream.requests.stamping import reaches
+from .parked import ParkedCalls, Seal
+from .upstream.processes import Reaper
+from .upstream.requests import reaches
 from .upstream.state import ServerState
 from .upstream.upstream import Upstream
 

@@ -12,16 +12,16 @@ import anyio
 import mcp_types as types
 from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.models import InitializationOptions
+from mcp.server.stdio import stdio_server
 
 from .. import __version__
-from .bridge.callers import CONNECTION, client_key
+from .callers import CONNECTION, client_key
 from .gateway import Gateway
-from .handlers.prompts import PromptHandlers
-from .handlers.resources import ResourceHandlers
-from .handlers.tools import ToolHandlers
+from .resources import PromptHandlers, ResourceHandlers
 from .telemetry import RequestSpans
+from .tool_calls import ToolHandlers
 
-__all__ = ["GatewayMCPServer"]
+__all__ = ["GatewayMCPServer", "serve_stdio"]
 
 _FORGET_SECONDS = 5.0
 
@@ -122,3 +122,10 @@ class GatewayMCPServer(Server[Any]):
 
 def _new_client() -> str:
     return f"connection {secrets.token_hex(8)}"
+
+
+async def serve_stdio(gateway: Gateway) -> None:
+    """Speak MCP on standard input and output until the client closes them."""
+    server = GatewayMCPServer(gateway)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())

@@ -27,8 +27,7 @@ from ..errors import ToolConnectionError, ToolSearchError, ToolValidationError
 from ..servers.config import McpServer
 from ..servers.connection import Diagnostics, connected
 from ..servers.failure import is_lost_connection
-from ..servers.listing import SEPARATOR, StartLimit, listed_tools
-from ..servers.messages import ListRepairs
+from ..servers.listing import SEPARATOR, ListRepairs, StartLimit, listed_tools
 from ..tool import Tool, ToolResult
 from .catalog import ToolCatalog
 from .unreachable import unreachable_of

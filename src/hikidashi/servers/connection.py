@@ -22,8 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from .config import McpServer
 from .failure import Diagnostics
-from .messages import FilteredStream
-from .process import LONGEST_MESSAGE, stdio_transport
+from .messages import LONGEST_MESSAGE, FilteredStream
+from .process import stdio_transport
 
 __all__ = ["BoundedClient", "Diagnostics", "LargeEvents", "TooLargeError", "connected"]
 

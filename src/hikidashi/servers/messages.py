@@ -5,21 +5,33 @@ The `mcp` package refuses a list as a whole, so that one tool without `type` in 
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, cast
 
 import anyio
 from mcp import types
 from mcp.shared.message import SessionMessage
-from mcp_types.methods import validate_server_result
-from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_json
 
-from ..common.validation import first_problem
+from ..common.unicode import well_formed
 
-__all__ = ["BROKEN", "Closing", "FilteredStream", "ListRepairs", "WatchedSends"]
+__all__ = [
+    "BROKEN",
+    "GONE",
+    "LONGEST_MESSAGE",
+    "Closing",
+    "FilteredStream",
+    "MessageReader",
+    "MessageWriter",
+    "WatchedSends",
+    "encoded",
+    "error_for",
+]
 
 
 class Closing(ABC):
@@ -115,110 +127,172 @@ class WatchedSends(ABC):
         return await self._inner.__aexit__(kind, error, trace)
 
 
-_ITEMS = {
-    "tools/list": ("tools", "tool", "name"),
-    "prompts/list": ("prompts", "prompt", "name"),
-    "resources/list": ("resources", "resource", "uri"),
-    "resources/templates/list": ("resourceTemplates", "resource template", "uriTemplate"),
-}
-"""The key of the items, what one is called, and the key of its name."""
-
-
-class ListRepairs:
-    """Takes invalid items out of the lists that one connection asks for while `on` holds."""
-
-    def __init__(self) -> None:
-        self._version: str | None = None
-        self._asked: dict[types.RequestId, str] = {}
-        self._notes: list[str] = []
-
-    @contextmanager
-    def on(self, version: str, notes: list[str]) -> Generator[None]:
-        """Repair the lists that are asked for in this block, by the revision `version`; `notes` gets what is lost."""
-        self._version, self._notes = version, notes
-        try:
-            yield
-        finally:
-            self._version = None
-            self._asked.clear()
-
-    @asynccontextmanager
-    async def wrap(self, transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[tuple[Any, Any]]:
-        """`transport` with its lists repaired."""
-        async with transport as (read, write):
-            yield _Answers(read, self), _Requests(write, self)
-
-    def asked(self, message: types.JSONRPCMessage) -> None:
-        """Take note of a request for a list."""
-        if self._version is not None and isinstance(message, types.JSONRPCRequest) and message.method in _ITEMS:
-            self._asked[message.id] = message.method
-
-    def answered(self, message: types.JSONRPCMessage) -> None:
-        """Repair the list in an answer."""
-        if self._asked and isinstance(message, types.JSONRPCResponse):
-            method = self._asked.pop(message.id, None)
-            if method is not None and self._version is not None:
-                self._repair(method, self._version, message.result)
-
-    def _repair(self, method: str, version: str, result: dict[str, Any]) -> None:
-        key, kind, named = _ITEMS[method]
-        items = result.get(key)
-        if not isinstance(items, list):
-            return
-        kept: list[Any] = []
-        for number, item in enumerate(cast("list[Any]", items), start=1):
-            completed = _completed(item) if key == "tools" else item
-            problem = _problem(method, version, {**result, key: [completed]})
-            name = cast("dict[str, Any]", item).get(named) if isinstance(item, dict) else None
-            if problem is None and isinstance(name, str) and not name.strip():
-                problem = f"its `{named}` is empty"
-            if problem is None:
-                kept.append(completed)
-                continue
-            called = repr(name) if isinstance(name, str) and name.strip() else f"number {number}"
-            self._notes.append(f"the {kind} {called} is left out, since it is invalid: {problem}")
-        result[key] = kept
-
-
-def _problem(method: str, version: str, result: dict[str, Any]) -> str | None:
+def encoded(message: dict[str, Any]) -> bytes:
+    """`message` as JSON."""
     try:
-        validate_server_result(method, version, result)
-    except ValidationError as error:
-        return first_problem(error, below=2)
-    return None
+        return to_json(message)
+    except (PydanticSerializationError, UnicodeError):  # lone surrogates, which JSON can escape
+        return json.dumps(message, separators=(",", ":")).encode()
 
 
-def _completed(tool: Any) -> Any:
-    """A tool whose schemas have the `type` that they must have: arguments are always an object."""
-    if not isinstance(tool, dict):
-        return tool
-    given = dict(cast("dict[str, Any]", tool))
-    if given.get("inputSchema", True) in (True, None):
-        given["inputSchema"] = {}
-    for key in ("inputSchema", "outputSchema"):
-        schema = given.get(key)
-        if isinstance(schema, dict) and "type" not in schema:
-            given[key] = {"type": "object", **cast("dict[str, Any]", schema)}
-    return given
+_KINDS: tuple[tuple[type, str], ...] = ((dict, "an object"), (list, "an array"), (str, "a string"), (bool, "a boolean"))
 
 
-class _Answers(FilteredStream):
-    def __init__(self, inner: Any, repairs: ListRepairs) -> None:
-        super().__init__(inner)
-        self._repairs = repairs
+def error_for(line: str) -> SessionMessage | None:
+    """The error in place of a malformed response; None if `line` does not name its request."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or "method" in value:
+        return None
+    answer = cast("dict[str, Any]", value)
+    id_ = answer.get("id")
+    if not isinstance(id_, str | int) or isinstance(id_, bool):
+        return None
+    shown = ", ".join(f"`{key}` is {_kind(answer[key])}" for key in ("result", "error") if key in answer)
+    failure = types.ErrorData(
+        code=types.INTERNAL_ERROR,
+        message=f"The server sent an invalid response: {shown or 'it has neither `result` nor `error`'}.",
+    )
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=id_, error=failure))
 
-    def _takes(self, message: types.JSONRPCMessage) -> bool:
-        self._repairs.answered(message)
-        return False
 
-    async def _end(self) -> None:
-        pass
+def _kind(value: object) -> str:
+    for kind, name in _KINDS:
+        if isinstance(value, kind):
+            return name
+    return "null" if value is None else "a number"
 
 
-class _Requests(WatchedSends):
-    def __init__(self, inner: Any, repairs: ListRepairs) -> None:
-        super().__init__(inner)
-        self._repairs = repairs
+LONGEST_MESSAGE = 64_000_000
+"""Maximum size of a message of a server, in bytes: it is held in memory."""
 
-    def _sends(self, message: types.JSONRPCMessage) -> None:
-        self._repairs.asked(message)
+GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
+"""What reading and writing raise when the other side is gone."""
+
+
+class MessageReader(Closing):
+    """Parses messages from chunks of bytes.
+
+    Args:
+        read: Returns the next chunk; at the end, returns nothing or raises one of `GONE`.
+        longest: Maximum number of bytes of a line.
+        on_end: Called once at the end, with whether a line was too long, after which nothing is read.
+    """
+
+    def __init__(
+        self, read: Callable[[], Awaitable[bytes]], *, longest: int, on_end: Callable[[bool], None] = lambda _: None
+    ) -> None:
+        self._read = read
+        self._longest = longest
+        self._on_end = on_end
+        self._lines: deque[bytes] = deque()
+        self._rest: list[bytes] = []  # chunks of an incomplete line
+        self._held = 0
+        self._ended = False
+        self._reading: anyio.CancelScope | None = None
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message, or the error of a line that is not one.
+
+        Raises:
+            anyio.EndOfStream: there are no more messages.
+        """
+        while not self._lines:
+            if self._ended:
+                raise anyio.EndOfStream
+            await self._fill()
+        return _message(self._lines.popleft())
+
+    def end(self) -> None:
+        """End the stream, also for a pending `receive`."""
+        if self._reading is None:
+            self._finish(too_long=False)
+        else:  # the pending `receive` finishes it
+            self._reading.cancel()
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        self.end()
+
+    def __aiter__(self) -> MessageReader:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def _fill(self) -> None:
+        piece = b""
+        self._reading = scope = anyio.CancelScope()
+        try:
+            with scope, suppress(*GONE):
+                piece = await self._read()
+        finally:
+            self._reading = None
+        if not piece or scope.cancel_called:
+            self._finish(too_long=False)
+            return
+        first, *more = piece.split(b"\n")
+        self._rest.append(first)
+        self._held += len(first)
+        if more:
+            self._lines.append(b"".join(self._rest))
+            self._lines.extend(more[:-1])
+            self._rest, self._held = [more[-1]], len(more[-1])
+        if self._held > self._longest:
+            self._finish(too_long=True)
+
+    def _finish(self, *, too_long: bool) -> None:
+        if not self._ended:
+            self._ended = True
+            self._on_end(too_long)
+
+
+class MessageWriter(Closing):
+    """Writes messages as bytes.
+
+    Args:
+        write: Writes the bytes of a line; waits while the other side is slow.
+        on_gone: Called when the other side is gone.
+    """
+
+    def __init__(self, write: Callable[[bytes], Awaitable[None]], *, on_gone: Callable[[], None]) -> None:
+        self._write = write
+        self._on_gone = on_gone
+        self._closed = False
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message.
+
+        Raises:
+            anyio.ClosedResourceError: this end is closed.
+            anyio.BrokenResourceError: the other side is gone.
+        """
+        if self._closed:
+            raise anyio.ClosedResourceError
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        try:
+            await self._write(line)
+        except GONE as error:
+            self._on_gone()
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        self._closed = True
+
+
+def _message(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        text = line.decode("utf-8", "replace")
+        try:  # invalid UTF-8 and escaped lone surrogates cost a character, not the message
+            text = well_formed(json.dumps(json.loads(text), ensure_ascii=False))
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(text, by_name=False))
+        except (ValueError, RecursionError):
+            return error_for(text) or error

@@ -38,9 +38,8 @@ def attach_quickly(argv: Sequence[str]) -> int | None:
     from hikidashi.common.folders import state_folder
     from hikidashi.gateway.approval import Approvals
     from hikidashi.gateway.config import read_setup
-    from hikidashi.gateway.daemon.attach import connect
-    from hikidashi.gateway.daemon.shim import Shim
 
+    from ...gateway.shim import Shim, connect
     from .files import config_files
     from .settings import ServeArguments, ServeSettings
 

@@ -21,10 +21,9 @@ from hikidashi.common.unicode import visible
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.config import read_setup
-from hikidashi.gateway.daemon.attach import ask_daemon, socket_path, start_daemon
-from hikidashi.gateway.daemon.shim import Shim
 from hikidashi.gateway.options import GatewayServer
 
+from ...gateway.shim import Shim, ask_daemon, socket_path, start_daemon
 from .authorizing import shared_token
 from .files import config_files
 from .login import kept_logins
@@ -58,8 +57,8 @@ def run_serve(args: ServeArguments) -> int:
     if not args.daemon or sys.platform == "win32":
         import anyio
 
-        from hikidashi.gateway.status import progress_of
-        from hikidashi.gateway.transports import serve_stdio
+        from ...gateway.daemon import progress_of
+        from ...gateway.server import serve_stdio
 
         async def main() -> None:
             gateway = _gateway(run)
@@ -140,7 +139,7 @@ def _controlled(gateway: Gateway, address: str | None = None) -> AbstractAsyncCo
     """Answer `serve status` and `serve stop` while the gateway runs in this process."""
     if sys.platform == "win32":
         return nullcontext()
-    from hikidashi.gateway.daemon.control import control_socket, process_socket_name
+    from ...gateway.daemon import control_socket, process_socket_name
 
     return control_socket(gateway, socket_path(process_socket_name()), address=address)
 
@@ -148,7 +147,7 @@ def _controlled(gateway: Gateway, address: str | None = None) -> AbstractAsyncCo
 def _run_daemon(path: Path, run: ServeSettings) -> int:
     import anyio
 
-    from hikidashi.gateway.daemon.daemon import run_daemon
+    from ...gateway.daemon import run_daemon
 
     # Bounded, unlike standard error: a daemon may run for months.
     log = RotatingFileHandler(path.with_suffix(".log"), maxBytes=_LARGEST_LOG, backupCount=1, encoding="utf-8")
@@ -164,9 +163,8 @@ def _run_daemon(path: Path, run: ServeSettings) -> int:
 def _run_http(args: ServeArguments, run: ServeSettings) -> int:
     import anyio
 
-    from hikidashi.gateway.http_server import http_server
-    from hikidashi.gateway.status import progress_of
-    from hikidashi.gateway.transports import http_app
+    from ...gateway.daemon import progress_of
+    from ...gateway.http_server import http_app, http_server
 
     host, port = _address(str(args.http))
     token = shared_token(args.token_env, host, args.oauth)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 from hikidashi import __version__
 from hikidashi.gateway.config import GatewaySetup, identity_of
-from hikidashi.gateway.daemon.attach import socket_path
 from hikidashi.gateway.names import LONGEST_CLIENT_NAME, OUR_NAME, asks_for_records, longest_name_with
 from hikidashi.gateway.options import GatewayOptions, GatewayServer
+
+from ...gateway.shim import socket_path
 
 if TYPE_CHECKING:
     from hikidashi.config import GatewayConfig

@@ -22,8 +22,8 @@ from rich.text import Text
 
 from hikidashi.errors import HikidashiError
 from hikidashi.gateway.config import is_own_format, read_servers
-from hikidashi.gateway.daemon.attach import ask_daemon, sockets_folder
 
+from ...gateway.shim import ask_daemon, sockets_folder
 from ..output import print_text, stderr, stdout
 from ..tools.text import clean, counted
 from ..wrap import wrapped
@@ -89,7 +89,7 @@ def showing_progress(status: Callable[[], dict[str, Any] | None]) -> Generator[N
     """Show how far the servers are until all have started or failed, on a terminal.
 
     Args:
-        status: Returns the state of each server, as `hikidashi.gateway.status` has it.
+        status: Returns the state of each server, as `hikidashi.gateway.daemon` has it.
     """
     stop = Event()
     thread = Thread(target=_show, args=(status, stop, stderr()), daemon=True)

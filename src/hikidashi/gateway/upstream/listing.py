@@ -11,7 +11,7 @@ from mcp import MCPError
 from mcp.client import Client
 from pydantic import ValidationError
 
-from ...servers.messages import ListRepairs
+from ...servers.listing import ListRepairs
 
 __all__ = ["Listing", "list_everything"]
 

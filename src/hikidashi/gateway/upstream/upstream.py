@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 import anyio
 import mcp_types as types
@@ -18,32 +19,29 @@ from mcp.client import Client
 from ...errors import ServerUnavailableError
 from ...servers.config import Transport
 from ...servers.connection import Diagnostics, connected
-from ...servers.messages import ListRepairs
+from ...servers.listing import ListRepairs
 from ...servers.references import EntryError
 from ..auth.logins import ServerLogin, WaitingCall
 from ..options import GatewayServer
 from ..telemetry import inject_headers
-from ._callbacks import ServerCallbacks
-from ._lost import ConnectionLost, lost_in
-from ._remedies import remedy_for
-from ._subscriptions import Subscriptions
+from .events import ServerCallbacks, Subscriptions
 from .listing import Listing, list_everything
-from .process.limits import (
-    Usage,
-    answered_within,
-    until_another_login,
-    until_closed,
-    until_idle,
-    until_login_is_needed,
-    until_too_large,
-)
-from .process.reaper import Reaper
-from .requests.direct import DirectCalls
-from .requests.stamping import reaches
-from .state import ServerState, Status, UpstreamEvents
-from .turn import Turn
+from .processes import Reaper, memory_of_group
+from .requests import DirectCalls, reaches
+from .state import ConnectionLost, ServerState, Status, UpstreamEvents, lost_in, remedy_for
 
-__all__ = ["Upstream"]
+__all__ = [
+    "Limiter",
+    "Turn",
+    "Upstream",
+    "Usage",
+    "answered_within",
+    "until_another_login",
+    "until_closed",
+    "until_idle",
+    "until_login_is_needed",
+    "until_too_large",
+]
 
 logger = logging.getLogger("hikidashi.gateway")
 
@@ -434,3 +432,148 @@ class Upstream:
             self._state, status=status, reason=reason, remedy=remedy, last_error=last, since=time.time()
         )
         self._events.state_changed(self)
+
+
+_MEMORY_EVERY = 5.0  # seconds
+
+
+class Usage:
+    """How many requests are in flight on a connection, and when the last one ended."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self._last = 0.0
+
+    def touch(self) -> None:
+        """Mark the connection as used now."""
+        self._last = anyio.current_time()
+
+    def begin(self) -> None:
+        """A request starts."""
+        self.running += 1
+
+    def end(self) -> None:
+        """A request ended."""
+        self.running -= 1
+        self.touch()
+
+    def idle_in(self, seconds: float) -> float:
+        """Seconds until the connection has been unused for `seconds`."""
+        return self._last + seconds - anyio.current_time()
+
+
+@contextmanager
+def answered_within(server: str, seconds: float) -> Generator[None]:
+    """Bound a request that is not a call.
+
+    Raises:
+        ServerUnavailableError: it takes longer.
+    """
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError:
+        reason = f"it did not answer within {seconds:g} s"
+        raise ServerUnavailableError(server, reason, "Raise `call_seconds` if it needs longer.") from None
+
+
+async def until_closed(closed: anyio.Event) -> None:
+    """Wait until the server closes the connection."""
+    await closed.wait()
+    raise ConnectionLost("it closed the connection")
+
+
+async def until_idle(usage: Usage, seconds: float, is_needed: Callable[[], bool]) -> None:
+    """Wait until no request has used the connection for `seconds`, and nothing else needs it."""
+    while True:
+        left = usage.idle_in(seconds)
+        if left <= 0 and not usage.running and not is_needed():
+            raise ConnectionLost(f"it was idle for {seconds:g} s", failed=False)
+        await anyio.sleep(max(left, 1.0))
+
+
+async def until_too_large(group: int, megabytes: int) -> None:
+    """Wait until the processes of `group` together use more than `megabytes`."""
+    while (used := memory_of_group(group)) is not None:
+        if used > megabytes * 1_000_000:
+            raise ConnectionLost(
+                f"its processes use {used / 1e6:,.0f} MB, more than the {megabytes:,} MB that `memory_mb` allows"
+            )
+        await anyio.sleep(_MEMORY_EVERY)
+
+
+async def until_login_is_needed(login: ServerLogin) -> None:
+    """Wait until the server refuses the login."""
+    await login.until_needed()
+    raise ConnectionLost(login.problem)
+
+
+async def until_another_login(login: ServerLogin) -> None:
+    """Wait until the person logs in again: the server is reconnected, since another person may have other tools."""
+    await login.until_another()
+    raise ConnectionLost("the login to it has changed")
+
+
+class Limiter(Protocol):
+    """Slots for a limited number of borrowers, such as `anyio.CapacityLimiter`."""
+
+    def acquire_on_behalf_of_nowait(self, borrower: object, /) -> None:
+        """Take a slot, or raise `anyio.WouldBlock`."""
+        ...
+
+    async def acquire_on_behalf_of(self, borrower: object, /) -> None:
+        """Wait for a slot."""
+        ...
+
+    def release_on_behalf_of(self, borrower: object, /) -> None:
+        """Release the slot."""
+        ...
+
+
+class Turn:
+    """One slot of `limiter`, held from entry to exit except while paused.
+
+    A person may take minutes to answer, or never answer; other calls must not wait for that.
+    """
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
+        self._held = False
+        self._pauses = 0
+        self._ended = False
+
+    async def __aenter__(self) -> Self:
+        await self._take()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended = True
+        self._give()
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncGenerator[None]:
+        """Release the slot in this block, and wait for one at its end. May be entered by any task."""
+        self._pauses += 1
+        self._give()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses and not self._ended:
+                await self._take()
+                if self._ended:
+                    self._give()
+
+    async def _take(self) -> None:
+        try:
+            self._limiter.acquire_on_behalf_of_nowait(self)  # the blocking method yields to the event loop even then
+        except anyio.WouldBlock:
+            await self._limiter.acquire_on_behalf_of(self)
+        self._held = True
+
+    def _give(self) -> None:
+        if self._held:
+            self._held = False
+            self._limiter.release_on_behalf_of(self)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -19,21 +20,25 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.methods import is_input_required
 from pydantic import TypeAdapter, ValidationError
 
-from ...common.closed_sessions import is_closed_session
-from ...common.validation import first_problem
-from ...errors import ServerUnavailableError
-from ..telemetry import has_trace, is_tracing
-from ..upstream.requests.direct import AskAgain, NotSent, ShapedResult
-from ..upstream.requests.stamping import on_behalf_of
-from ..upstream.upstream import Upstream
-from ._levels import LogLevels
-from ._running import MOST_REQUESTS, RunningCall, RunningCalls
-from .callers import Caller, DirectCaller, is_modern, unsupported_requests
-from .meta import without_hop_keys
-from .parked import ParkedCalls, Raw
-from .sealing import Seal
+from ..common.closed_sessions import is_closed_session
+from ..common.validation import first_problem
+from ..errors import ServerUnavailableError
+from .callers import (
+    MOST_REQUESTS,
+    Caller,
+    DirectCaller,
+    RunningCall,
+    RunningCalls,
+    client_key,
+    is_modern,
+    unsupported_requests,
+)
+from .parked import ParkedCalls, Raw, Seal
+from .telemetry import has_trace, is_tracing
+from .upstream.requests import LEVELS, AskAgain, NotSent, ShapedResult, on_behalf_of
+from .upstream.upstream import Upstream
 
-__all__ = ["Forwarder", "MakeRequest"]
+__all__ = ["Forwarder", "LogLevels", "MakeRequest", "passed_on", "without_hop_keys"]
 
 MakeRequest = Callable[[types.InputResponses | None, str | None], types.ClientRequest]
 """Builds the request for a server from the input responses and the request state of a round."""
@@ -243,3 +248,53 @@ def _with_meta(raw: Raw, meta: Raw) -> Raw:
 
 def _is_lost(error: MCPError) -> bool:
     return is_closed_session(error.code, error.message) or error.message == _SESSION_GONE
+
+
+_UNLESS_SET: types.LoggingLevel = "info"
+_MOST_CLIENTS = 1_024
+
+
+class LogLevels:
+    """The log levels that clients have set."""
+
+    def __init__(self) -> None:
+        self._set: OrderedDict[str, types.LoggingLevel] = OrderedDict()
+
+    def set(self, client: str, level: types.LoggingLevel) -> None:
+        """Remember the level of a client up to 2025-11-25."""
+        self._set[client] = level
+        self._set.move_to_end(client)
+        while len(self._set) > _MOST_CLIENTS:
+            self._set.popitem(last=False)
+
+    def of_client(self, client: str) -> types.LoggingLevel:
+        """The level of a client up to 2025-11-25; `info` unless it set one."""
+        return self._set.get(client, _UNLESS_SET)
+
+    def of(self, ctx: ServerRequestContext[Any, Any]) -> types.LoggingLevel | None:
+        """The minimum level of log messages during this request; None for no messages."""
+        if not is_modern(ctx):
+            return self.of_client(client_key(ctx))
+        level = cast("dict[str, Any]", ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
+        return level if level in LEVELS else None
+
+
+_RESERVED = "io.modelcontextprotocol/"
+_OF_ONE_HOP = frozenset({"progressToken"})
+_TRACE = ("traceparent", "tracestate")
+
+
+def passed_on(meta: Mapping[str, Any] | None) -> types.RequestParamsMeta | None:
+    """The metadata of a client's request, for the server."""
+    kept = without_hop_keys(meta)
+    if has_trace():  # the request to the server gets the context of its own span
+        for key in _TRACE:
+            kept.pop(key, None)
+    return cast("types.RequestParamsMeta", kept) or None
+
+
+def without_hop_keys(meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """`meta` without the keys that the `mcp` package sets on each hop."""
+    return {
+        key: value for key, value in (meta or {}).items() if not key.startswith(_RESERVED) and key not in _OF_ONE_HOP
+    }

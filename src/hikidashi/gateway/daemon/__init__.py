@@ -1,1 +1,0 @@
-"""One background process for all clients of a configuration, and the processes that connect clients to it."""
