@@ -15,7 +15,7 @@ from tests.support import ClaudeCode
 from hikidashi import ClaudeCodeModel
 from hikidashi.claude.settings import checked
 from hikidashi.errors import InvalidSettingError
-from hikidashi.testing import Usage, call, say
+from hikidashi.testing import TokenUsage, call, say
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ async def test_a_thinking_level_reaches_the_api(claude_code: ClaudeCode, level: 
 
 @pytest.mark.cli
 async def test_usage_counts_every_turn_and_the_cache(claude_code: ClaudeCode) -> None:
-    first = Usage(input_tokens=100, output_tokens=10, cache_creation_input_tokens=50, cache_read_input_tokens=0)
-    second = Usage(input_tokens=20, output_tokens=5, cache_creation_input_tokens=0, cache_read_input_tokens=150)
+    first = TokenUsage(input_tokens=100, output_tokens=10, cache_creation_input_tokens=50, cache_read_input_tokens=0)
+    second = TokenUsage(input_tokens=20, output_tokens=5, cache_creation_input_tokens=0, cache_read_input_tokens=150)
     model, _ = claude_code([call("add", {"a": 1, "b": 2}, usage=first), say("3", usage=second)])
     agent = Agent(model)
 

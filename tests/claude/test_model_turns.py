@@ -19,7 +19,7 @@ from tests.support import ClaudeCode, cli_processes
 from hikidashi import ClaudeCodeModel
 from hikidashi.claude.launch import current_scope
 from hikidashi.testing import MessagesServer, RecordedRequest, call, say, turn
-from hikidashi.testing.recorded import blocks_of
+from hikidashi.testing.script import blocks_of
 
 pytestmark = pytest.mark.cli
 

@@ -14,7 +14,7 @@ from mcp.client import Client
 from hikidashi import Tool, ToolAnnotations, ToolResult, ToolValidationError, Unsupported, from_function, to_claude
 from hikidashi.convert.claude import allowed_tools, to_claude_tool
 from hikidashi.testing import MessagesServer, call, say
-from hikidashi.testing.recorded import blocks_of
+from hikidashi.testing.script import blocks_of
 from hikidashi.tool import audio, current_call_id, image, resource, text
 
 PNG = bytes.fromhex("89504e470d0a1a0a")

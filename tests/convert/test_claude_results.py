@@ -14,7 +14,7 @@ from tests.support import PIXEL
 from hikidashi import Tool, ToolResult, to_claude
 from hikidashi.convert.claude import readable_result
 from hikidashi.testing import MessagesServer, call, say
-from hikidashi.testing.recorded import blocks_of
+from hikidashi.testing.script import blocks_of
 from hikidashi.tool import audio, image, resource, text
 
 PICTURE = image(PIXEL, "image/png")

@@ -11,7 +11,7 @@ import pytest
 from anthropic import Anthropic
 from anthropic.types import Message, TextBlockParam
 
-from hikidashi.testing import Answer, MessagesServer, RecordedRequest, Reply, Script, Usage, call, say, think, turn
+from hikidashi.testing import Answer, MessagesServer, RecordedRequest, Reply, Script, TokenUsage, call, say, think, turn
 
 
 def dumped(message: Message) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ def test_the_stop_reason_follows_from_the_content(reply: Reply, reason: str, cha
 
 
 def test_usage_is_estimated_where_it_is_not_given(chat_with: Chats) -> None:
-    chat = chat_with([say("x" * 400), say("x", usage=Usage(input_tokens=7, cache_read_input_tokens=5))])
+    chat = chat_with([say("x" * 400), say("x", usage=TokenUsage(input_tokens=7, cache_read_input_tokens=5))])
     estimated, given = chat.ask().usage, chat.ask().usage
     assert estimated.input_tokens == -(-chat.server.requests[0].size // 4)
     assert estimated.output_tokens > 100

@@ -1,27 +1,21 @@
-"""The loopback Slack as slack-sdk sees it: Web API, Socket Mode, and frames as RFC 6455 has them."""
+"""The loopback Slack as slack-sdk sees it: Web API and Socket Mode."""
 
 from __future__ import annotations
 
 import asyncio
-import io
 import json
-import socket
-import struct
 import threading
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from aiohttp import ClientError, ClientSession, WSMsgType, WSServerHandshakeError
 from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from hikidashi.testing import SlackServer
-from hikidashi.testing.slack._websocket import Opcode, accept_key, frame, read_frame
 
 GENERAL, HANAKO, TARO, DIRECT = "C0GENERAL", "U0HANAKO", "U0TARO", "D0HANAKO"
 
@@ -308,116 +302,56 @@ async def test_a_client_that_is_asked_to_leave_comes_back(slack: SlackServer, en
 
 async def test_an_address_is_good_for_one_connection(slack: SlackServer) -> None:
     url = (await client_of(slack).apps_connections_open(app_token="xapp-test"))["url"]
-    assert await asyncio.to_thread(handshake, url) == b"HTTP/1.1 101 Switching Protocols"
-    assert await asyncio.to_thread(handshake, url) == b"HTTP/1.1 403 Forbidden"
+    async with ClientSession() as session:
+        async with session.ws_connect(url) as connection:
+            assert (await connection.receive_json())["type"] == "hello"
+        with pytest.raises(WSServerHandshakeError, match="403"):
+            await session.ws_connect(url)
 
 
-KEY = "dGhlIHNhbXBsZSBub25jZQ=="  # the example of RFC 6455
+async def test_what_is_no_websocket_is_turned_away_and_keeps_its_address(slack: SlackServer) -> None:
+    url = slack.socket.ticket()
+    async with ClientSession() as session:
+        async with session.get(url.replace("ws:", "http:")) as answer:
+            assert answer.status == 400
+        assert slack.socket.opened == 0
+        async with session.ws_connect(url):
+            await slack.until(lambda: slack.socket.opened == 1)
 
 
-def connect(url: str, head: str) -> socket.socket:
-    parts = urlsplit(url)
-    connection = socket.create_connection(("127.0.0.1", parts.port or 0), timeout=20)
-    connection.sendall(head.format(target=f"{parts.path}?{parts.query}").encode())
-    return connection
+async def test_an_acknowledgement_that_names_no_envelope_changes_nothing_and_no_json_is_cut_off(
+    slack: SlackServer,
+) -> None:
+    slack.emit({"type": "app_mention"})
+    async with ClientSession() as session, session.ws_connect(slack.socket.ticket()) as connection:
+        assert [(await connection.receive_json())["type"] for _ in range(2)] == ["hello", "events_api"]
+        for text in ('{"envelope_id": "unknown"}', "[]", "{"):
+            await connection.send_str(text)
+        assert (await connection.receive()).type is WSMsgType.CLOSE
+    await slack.until(lambda: slack.socket.connected == 0)
+    assert not slack.socket.deliveries[0].acknowledged
 
 
-UPGRADE = (
-    "GET {target} HTTP/1.1\r\nHost: loopback\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    f"Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
-
-
-def handshake(url: str) -> bytes:
-    with connect(url, UPGRADE) as connection, connection.makefile("rb") as answer:
-        return answer.readline().strip()
-
-
-def masked(opcode: int, data: bytes, *, last: bool = True, mask: bytes = b"\x01\x02\x03\x04") -> bytes:
-    plain = frame(Opcode(opcode), data)
-    head, length = plain[0] if last else plain[0] & 0x7F, plain[1 : len(plain) - len(data)]
-    hidden = bytes(byte ^ mask[at % 4] for at, byte in enumerate(data))
-    return bytes([head, length[0] | 0x80]) + length[1:] + mask + hidden
-
-
-def test_the_key_is_answered_as_in_the_rfc() -> None:
-    assert accept_key(KEY) == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-
-
-@given(data=st.binary(max_size=70_000), mask=st.binary(min_size=4, max_size=4), last=st.booleans())
-def test_a_masked_frame_is_read_as_it_was_meant(data: bytes, mask: bytes, last: bool) -> None:
-    source = io.BytesIO(masked(Opcode.TEXT, data, last=last, mask=mask))
-    assert read_frame(source) == (last, Opcode.TEXT, data)
-    assert source.read() == b""
-
-
-@pytest.mark.parametrize("size", [0, 125, 126, 65_535, 65_536, 200_000])
-def test_frames_of_every_length_are_read(size: int) -> None:
-    assert read_frame(io.BytesIO(masked(Opcode.BINARY, b"x" * size)))[2] == b"x" * size
-
-
-@pytest.mark.parametrize("data", [frame(Opcode.TEXT, b"unmasked"), masked(Opcode.TEXT, b"cut")[:-1], b"\x81"])
-def test_a_frame_that_is_not_masked_or_not_whole_ends_the_connection(data: bytes) -> None:
-    with pytest.raises(ConnectionError):
-        read_frame(io.BytesIO(data))
-
-
-def test_a_message_may_come_in_fragments_with_a_ping_between(slack: SlackServer) -> None:
-    delivery = slack.emit({"type": "app_mention"})
-    with connect(slack.socket.ticket(), UPGRADE) as connection, connection.makefile("rb") as answer:
-        while answer.readline().strip():
-            pass
-        hello, _event = server_frame(answer), server_frame(answer)
-        assert json.loads(hello[1])["type"] == "hello"
-        envelope = slack.socket.deliveries[0].envelope_id
-        connection.sendall(masked(Opcode.TEXT, b'{"envelope_id": "unknown"}') + masked(Opcode.TEXT, b"[]"))
-        half, rest = f'{{"envelope_id": "{envelope}'.encode(), b'"}'
-        connection.sendall(masked(Opcode.TEXT, half, last=False) + masked(Opcode.PING, b"still there?"))
-        connection.sendall(masked(Opcode.PONG, b"") + masked(Opcode.CONTINUATION, rest))
-        assert server_frame(answer) == (Opcode.PONG, b"still there?")
-        assert slack.wait_for(lambda: slack.socket.deliveries[0].acknowledged)
-        connection.sendall(masked(Opcode.CLOSE, struct.pack("!H", 1000)))
-        assert server_frame(answer) == (Opcode.CLOSE, struct.pack("!H", 1000))
-    assert delivery.event_id == "Ev00000001"
-
-
-def server_frame(source: Any) -> tuple[int, bytes]:
-    first, length = source.read(2)
-    if length == 126:
-        (length,) = struct.unpack("!H", source.read(2))
-    return first & 0x0F, source.read(length)
-
-
-@pytest.mark.parametrize(
-    ("head", "answer"),
-    [
-        ("GET {target} HTTP/1.1\r\nHost: loopback\r\n\r\n", b"HTTP/1.1 400 Bad Request"),
-        ("hello\r\n\r\n", b""),
-        ("GET {target} HTTP/1.1\r\nHost: loop", b""),
-    ],
-)
-def test_what_is_no_websocket_is_turned_away(slack: SlackServer, head: str, answer: bytes) -> None:
-    with connect(slack.socket.ticket(), head) as connection, connection.makefile("rb") as read:
-        connection.shutdown(socket.SHUT_WR)
-        assert read.readline().strip() == answer
-    assert slack.socket.opened == 0
-
-
-@pytest.mark.parametrize("broken", [b"\x83\x80\0\0\0\0", masked(Opcode.TEXT, b"{")])
-def test_a_client_that_does_not_keep_to_the_protocol_is_cut_off(slack: SlackServer, broken: bytes) -> None:
-    with connect(slack.socket.ticket(), UPGRADE) as connection, connection.makefile("rb") as answer:
-        connection.sendall(broken)
-        answer.read()
-    assert slack.wait_for(lambda: slack.socket.connected == 0)
-
-
-def test_a_server_that_closes_hangs_up() -> None:
+async def test_a_server_that_closes_hangs_up_and_a_held_call_too() -> None:
     slack = SlackServer().start().start()
-    with connect(slack.socket.ticket(), UPGRADE) as connection, connection.makefile("rb") as answer:
-        assert slack.wait_for(lambda: slack.socket.connected == 1)
+    slack.hold("auth.test", threading.Event())
+    waiting = asyncio.create_task(client_of(slack).auth_test())
+    async with ClientSession() as session, session.ws_connect(slack.socket.ticket()) as connection:
+        await slack.until(lambda: slack.socket.connected == 1 and slack.held == 1)
         slack.close()
-        assert answer.read().startswith(b"HTTP/1.1 101")
+        assert (await connection.receive_json())["type"] == "hello"
+        assert (await connection.receive()).type is WSMsgType.CLOSED
+    with pytest.raises(ClientError):
+        await waiting
     slack.close()
+
+
+async def test_a_mistake_in_a_call_fails_the_test() -> None:
+    slack = SlackServer().start()
+    with pytest.raises(SlackApiError):
+        await client_of(slack).conversations_history(channel=GENERAL, limit="many")
+    with pytest.raises(ValueError, match="many"):
+        slack.__exit__(None, None, None)
 
 
 async def test_waiting_for_what_never_happens_says_what_did(slack: SlackServer) -> None:

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from . import tavily_fault as tavily_fault
     from .fault import Fault as Fault
     from .messages import MessagesServer as MessagesServer
-    from .recorded import RecordedRequest as RecordedRequest
     from .script import Answer as Answer
+    from .script import RecordedRequest as RecordedRequest
     from .script import Reply as Reply
     from .script import Script as Script
     from .script import Step as Step
-    from .script import Usage as Usage
+    from .script import TokenUsage as TokenUsage
     from .script import call as call
     from .script import say as say
     from .script import think as think
     from .script import turn as turn
     from .slack import SlackCall as SlackCall
     from .slack import SlackServer as SlackServer
-    from .slack.state import SlackMessage as SlackMessage
+    from .slack_workspace import SlackMessage as SlackMessage
     from .tavily import TavilyPage as TavilyPage
     from .tavily import TavilyRequest as TavilyRequest
     from .tavily import TavilyServer as TavilyServer

@@ -1,4 +1,4 @@
-"""Replies of a scripted model, and functions that make them.
+"""Replies of a scripted model, functions that make them, and the requests that they answer.
 
 turn(think("Two sums."), "I add both.", call("add", {"a": 1, "b": 2}), call("add", {"a": 3, "b": 4}))
 """
@@ -12,13 +12,118 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
+from ..common.json import as_list
 from .fault import Fault
-from .recorded import RecordedRequest
 
-__all__ = ["Answer", "Reply", "ReplyOptions", "Script", "Step", "Usage", "call", "say", "think", "turn"]
+__all__ = [
+    "Answer",
+    "RecordedRequest",
+    "Reply",
+    "ReplyOptions",
+    "Script",
+    "Step",
+    "TokenUsage",
+    "blocks_of",
+    "call",
+    "say",
+    "think",
+    "turn",
+]
 
 
-class Usage(TypedDict, total=False):
+@dataclass(frozen=True, kw_only=True)
+class RecordedRequest:
+    """One request to the Messages API, as received."""
+
+    path: str
+    """The path with its query, such as `/v1/messages?beta=true`."""
+    headers: dict[str, str]
+    """Header names are lower case."""
+    body: dict[str, Any]
+    size: int
+    """Bytes of the body on the wire."""
+
+    @property
+    def model(self) -> str:
+        """The model that was asked for."""
+        return self.body.get("model", "")
+
+    @property
+    def stream(self) -> bool:
+        """Whether server-sent events were asked for."""
+        return bool(self.body.get("stream"))
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation so far."""
+        return self.body.get("messages", [])
+
+    @property
+    def system_text(self) -> str:
+        """The system prompt; several blocks are joined by newlines."""
+        return _text(self.body.get("system"))
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools offered to the model, as sent."""
+        return self.body.get("tools") or []
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools offered to the model."""
+        return [tool["name"] for tool in self.tools if "name" in tool]
+
+    @property
+    def loaded_tools(self) -> list[str]:
+        """The names of the tools that the model can see: those not deferred, then those that were loaded."""
+        from ..search.wire.blocks import referenced_tools
+
+        visible = [tool["name"] for tool in self.tools if "name" in tool and not tool.get("defer_loading")]
+        return list(dict.fromkeys([*visible, *referenced_tools(self.messages)]))
+
+    @property
+    def prompt_size(self) -> int:
+        """About how many bytes of the body the model reads: all but the deferred tools that no search has loaded."""
+        deferred = [tool for tool in self.tools if tool.get("defer_loading")]
+        if not deferred:
+            return self.size
+        loaded = set(self.loaded_tools)
+        unseen = [tool for tool in deferred if tool.get("name") not in loaded]
+        written = json.dumps(unseen, ensure_ascii=False, separators=(",", ":"))
+        return max(0, self.size - len(written.encode(errors="surrogatepass")))
+
+    @property
+    def text(self) -> str:
+        """The text of the last user message; several blocks are joined by newlines."""
+        return _text(self._last_user_content)
+
+    @property
+    def tool_results(self) -> list[dict[str, Any]]:
+        """The `tool_result` blocks of the last user message."""
+        return [block for block in blocks_of(self._last_user_content) if block.get("type") == "tool_result"]
+
+    @property
+    def tool_result_texts(self) -> list[str]:
+        """The text of each of these, whether it was sent as a string or as blocks."""
+        return [_text(block.get("content")) for block in self.tool_results]
+
+    @property
+    def _last_user_content(self) -> object:
+        return next((turn.get("content") for turn in reversed(self.messages) if turn.get("role") == "user"), None)
+
+
+def blocks_of(content: object) -> list[dict[str, Any]]:
+    """The content of a message as blocks: a string is one text block."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return as_list(content)
+
+
+def _text(content: object) -> str:
+    return "\n".join(block["text"] for block in blocks_of(content) if block.get("type") == "text")
+
+
+class TokenUsage(TypedDict, total=False):
     """Tokens a reply reports; omitted fields are estimated from the sizes of prompt and reply."""
 
     input_tokens: int
@@ -31,7 +136,7 @@ class ReplyOptions(TypedDict, total=False):
     """What `say`, `think`, `call` and `turn` take beside the content; see `Reply`."""
 
     stop_reason: str
-    usage: Usage
+    usage: TokenUsage
     delay: float
     chunk: int
     pause: float
@@ -44,7 +149,7 @@ class Reply:
     content: tuple[dict[str, Any], ...] = ()
     stop_reason: str | None = None
     """`None` means `tool_use` if a tool is called, else `end_turn`."""
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
     delay: float = 0.0
     """Seconds before the answer begins."""
     chunk: int | None = None
@@ -60,7 +165,7 @@ class Reply:
         """The reply as it goes out: tools by the names `request` offers, ids, stop reason and usage filled in."""
         content = tuple(_filled(block, request.tool_names) for block in self.content)
         calls_tool = any(block["type"] == "tool_use" for block in content)
-        estimate: Usage = {
+        estimate: TokenUsage = {
             "input_tokens": math.ceil(request.prompt_size / 4),
             "output_tokens": math.ceil(len(json.dumps(content)) / 4),
             "cache_read_input_tokens": 0,

@@ -9,9 +9,10 @@ import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
+from ..common.json import as_object
 from ..common.loopback import Exchange, LoopbackServer
 from ..web.crawl_options import CrawlResults, MapResults, matches_any
 from ..web.pages.address import host_of
@@ -286,10 +287,9 @@ def _out_of_credits() -> APIAnswer:
 
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
-        parsed = json.loads(body)
+        return as_object(json.loads(body))
     except (ValueError, RecursionError):
         return {}
-    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
 
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Unpack, cast
 
+from ..common.json import as_list, as_object
 from ..errors import ToolSearchError
 from ..search.catalog import MAX_TOOLS, ToolCatalog
 from ..search.wire.blocks import NAME_OF, ServerVariant, ToolSearchCall, ToolSearchFailure, referenced_tools
 from .fault import Cut, Slow
-from .recorded import RecordedRequest
-from .script import Answer, Reply, ReplyOptions, Usage
+from .script import Answer, RecordedRequest, Reply, ReplyOptions, TokenUsage
 
 __all__ = ["Dialect", "refused_tools", "search_regex", "search_words", "with_searches_done"]
 
@@ -67,7 +67,7 @@ def with_searches_done(answer: Answer, request: RecordedRequest, *, dialect: Dia
 
 def refused_tools(body: Mapping[str, Any]) -> str | None:
     """The API's error for the deferred tools or tool references of a request; None if it has none."""
-    tools = cast("list[dict[str, Any]]", body.get("tools") or [])
+    tools = as_list(body.get("tools"))
     for tool in tools:
         if tool.get("defer_loading") and tool.get("cache_control"):
             return (
@@ -103,7 +103,7 @@ _FAILS = "fails"  # never on the wire: it becomes the error block
 def _is_deferred(tool: Mapping[str, Any]) -> bool:
     if tool.get("type") != "mcp_toolset":
         return bool(tool.get("defer_loading"))
-    configs = cast("dict[str, dict[str, Any]]", tool.get("configs") or {})
+    configs = as_object(tool.get("configs"))
     every = bool(tool.get("default_config", {}).get("defer_loading"))
     return every and all(config.get("defer_loading", True) for config in configs.values())
 
@@ -121,7 +121,7 @@ def _reply_with_searches_done(reply: Reply, request: RecordedRequest, dialect: D
         )
     )
     counted = {"web_search_requests": 0, "web_fetch_requests": 0, "tool_search_requests": len(searches)}
-    usage = cast("Usage", {"server_tool_use": counted, **(reply.usage or {})})  # tokens are all a script can set
+    usage = cast("TokenUsage", {"server_tool_use": counted, **(reply.usage or {})})  # tokens are all a script can set
     return replace(reply, content=content, usage=usage)
 
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import Provider, ToolCatalog, Variant, client_search_tool, to_anthropic_search, worth_it
-from hikidashi.testing._validate import refusal
+from hikidashi.testing.messages import refusal
 
 MODEL = "claude-opus-5-5"
 REGEX = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
