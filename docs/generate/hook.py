@@ -11,6 +11,8 @@ from typing import Any
 from docs.generate.markdown import linked_once
 from docs.generate.pages import ROOT, generated, links
 
+from hikidashi.common.json import as_object, is_list
+
 __all__ = ["on_page_context", "on_page_markdown", "on_post_build", "on_post_page"]
 
 # The pages of the build that is running, as Markdown with their generated parts.
@@ -70,8 +72,8 @@ def on_post_build(*, config: Any, **_: Any) -> None:
 def _listed(nav: list[Any]) -> Iterator[str]:
     """The menu as llmstxt.org wants it: a heading for each section, a line for each page with its first sentence."""
     for entry in nav:
-        title, target = next(iter(entry.items())) if isinstance(entry, dict) else ("", entry)
-        if isinstance(target, list):
+        title, target = next(iter(as_object(entry).items()), ("", entry))
+        if is_list(target):
             yield f"## {title}\n"
             yield from _listed(target)
             yield ""

@@ -108,6 +108,7 @@ class SlackServer:
         self.bot_token = bot_token
         self.app_token = app_token
         self.bot = Bot(scopes=scopes)
+        self.events = events
         self._workspace = Workspace(channels, users, mention=self.mention, events=events, emit=self.emit)
         self._api = WebAPI(self._workspace, self.bot)
         self._socket: SocketMode | None = None
