@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.common.atomic import replace_file
+from hikidashi.common.files import replace_file
 
 
 def mode_of(path: Path) -> int:

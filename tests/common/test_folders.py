@@ -13,7 +13,7 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 from platformdirs.windows import Windows
 
-from hikidashi.common.folders import cache_folder, config_folder, data_folder, runtime_folder, state_folder
+from hikidashi.common.files import cache_folder, config_folder, data_folder, runtime_folder, state_folder
 
 Folder = Callable[[], Path]
 

@@ -14,9 +14,9 @@ SOURCE = Path(hikidashi.__file__).parent
 BY_HAND = {
     "SQLite connections: common.sqlite.connect": r"sqlite3\.connect\(",
     "transactions: common.sqlite.transaction": r"\"(ROLLBACK|BEGIN IMMEDIATE)\"",
-    "private files: common.private": r"O_CREAT|mode=0o[67]00|chmod\(0o",
-    "atomic writes: common.atomic.replace_file": r"os\.replace\(|\bfsync\(|NamedTemporaryFile\(",
-    "folders of the user: common.folders": r"[\"'](XDG_|LOCALAPPDATA)|[\"']\.(cache|local)\b",
+    "private files: common.files": r"O_CREAT|mode=0o[67]00|chmod\(0o",
+    "atomic writes: common.files.replace_file": r"os\.replace\(|\bfsync\(|NamedTemporaryFile\(",
+    "folders of the user: common.files": r"[\"'](XDG_|LOCALAPPDATA)|[\"']\.(cache|local)\b",
     "lone surrogates: common.unicode": r"encode\(\"utf-8\", \"(replace|ignore)\"|\"surrogatepass\"\)\.decode",
     "loopback hosts: common.urls.is_loopback": r"\.is_loopback\b|== \"localhost\"",
 }
@@ -25,12 +25,12 @@ ALLOWED = {
     # The writer of the index begins a transaction in one method and ends it in another.
     "web/local/database.py": {"transactions: common.sqlite.transaction"},
     # A lock file that stays open as long as the process lives.
-    "agents/slack/_questions.py": {"private files: common.private"},
-    "gateway/daemon/control.py": {"private files: common.private"},
-    "gateway/auth/logins.py": {"private files: common.private"},
+    "agents/slack/_questions.py": {"private files: common.files"},
+    "gateway/daemon.py": {"private files: common.files"},
+    "gateway/auth/logins.py": {"private files: common.files"},
     # The folders of other programs.
-    "cli/tour/gateway.py": {"folders of the user: common.folders"},
-    "servers/clients.py": {"folders of the user: common.folders"},
+    "cli/tour/gateway.py": {"folders of the user: common.files"},
+    "servers/clients.py": {"folders of the user: common.files"},
 }
 
 

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from hikidashi.common.private import make_private
+from hikidashi.common.files import make_private
 
 
 def mode_of(path: Path) -> int:

@@ -39,7 +39,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
 from typing_extensions import ReadOnly, is_typeddict
 
-from ..common.validation import without_prefix
+from ..common.exceptions import without_prefix
 from ..errors import DepsJSONError, TypeHintResolutionError, UnsupportedDepsTypeError
 
 __all__ = ["DepsContext", "check_deps", "check_deps_type", "deserialize_deps", "is_serializable_type", "serialize_deps"]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 from pydantic_ai.settings import ModelSettings, ThinkingLevel, ToolOrOutput
 from pydantic_ai.tools import ToolDefinition
 
-from ..common.validation import without_prefix
+from ..common.exceptions import without_prefix
 from ..errors import InvalidSettingError
 
 logger = logging.getLogger("hikidashi")

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from hikidashi.common.private import make_private, private_folder
+from hikidashi.common.files import make_private, private_folder
 from hikidashi.web.redact import redacted
 
 __all__ = ["logged_to_file", "logged_to_stderr", "warned_on_stderr"]

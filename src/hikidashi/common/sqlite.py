@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from .private import create_private, make_private, private_folder
+from .files import create_private, make_private, private_folder
 
 __all__ = [
     "Failure",

@@ -17,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
-from ..common.validation import without_prefix
+from ..common.exceptions import without_prefix
 from ..errors import ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult
 

@@ -17,7 +17,7 @@ from mcp.client import Client
 from mcp.server.mcpserver import Context, MCPServer
 
 from .. import __version__
-from ..common.closed_sessions import is_closed_session
+from ..common.exceptions import is_closed_session
 from ..errors import ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult, json_text
 from .wire import ALIASES, by_name, failed_tool, object_schema, strings

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from ..common.atomic import replace_file
-from ..common.private import private_folder
+from ..common.files import private_folder, replace_file
 from ..common.unicode import visible
 from ..servers.config import is_secret_name
 from ..servers.references import references_in

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..common.private import private_folder
+from ..common.files import private_folder
 from ..servers.messages import MessageReader, MessageWriter
 from ..tokens import estimate_tokens
 from .calls import CallAnswers, LineCalls

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import anyio
 
-from ..common.atomic import replace_file
-from ..common.private import private_folder
+from ..common.files import private_folder, replace_file
 from ..servers.config import McpServer
 from .upstream.listing import Listing
 from .upstream.processes import Starts, Work, work_of_groups

@@ -20,8 +20,7 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.methods import is_input_required
 from pydantic import TypeAdapter, ValidationError
 
-from ..common.closed_sessions import is_closed_session
-from ..common.validation import first_problem
+from ..common.exceptions import first_problem, is_closed_session
 from ..errors import ServerUnavailableError
 from .callers import (
     MOST_REQUESTS,

@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
-from ..common.folders import runtime_folder
-from ..common.private import private_folder
+from ..common.files import private_folder, runtime_folder
 from ..errors import HikidashiError, ServerUnavailableError
 from .upstream.processes import Work, work_of_groups
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from ..common.atomic import replace_file
+from ..common.files import replace_file
 from ..errors import ToolSourceError
 from ..tool import Tool
 from .engine.entry import Entry, entry_of

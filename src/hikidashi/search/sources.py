@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
 
-from ..common.jsonc import no_such_file, parsed, text_of, unreadable
+from ..common.json import no_such_file, parsed, text_of, unreadable
 from ..errors import MissingExtra, ToolSourceError, ToolValidationError
 from .catalog import MAX_TOOLS, Ranker, ToolCatalog
 from .engine.entry import entry_of

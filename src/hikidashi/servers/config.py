@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from ..common.folders import config_folder
-from ..common.jsonc import RepeatedKeys, no_such_file, parsed, text_of
+from ..common.files import config_folder
+from ..common.json import RepeatedKeys, no_such_file, parsed, text_of
 from ..errors import ToolSourceError
 from .references import EntryError, References, password, variables_of_file
 

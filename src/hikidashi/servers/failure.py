@@ -6,8 +6,7 @@ import signal
 from types import TracebackType
 from typing import Self, cast
 
-from ..common.closed_sessions import is_closed_session
-from ..common.validation import first_problem
+from ..common.exceptions import first_problem, is_closed_session
 from ..errors import ToolConnectionError
 from .config import McpServer
 

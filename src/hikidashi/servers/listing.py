@@ -14,7 +14,7 @@ from mcp.client import Client
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
-from ..common.validation import first_problem
+from ..common.exceptions import first_problem
 from ..convert.mcp import from_mcp
 from ..errors import ToolValidationError
 from ..tool import Tool

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.jsonc import JsoncError, parse
+from hikidashi.common.json import JsoncError, parse
 from hikidashi.gateway.clients.edits import EditError, append, put, remove, remove_items
 
 ENTRY: dict[str, Any] = {"command": "/bin/hikidashi", "args": ["serve", "--config", "引き出し.json"]}

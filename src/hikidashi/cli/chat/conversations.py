@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hikidashi.agents.conversation import Message
-from hikidashi.common.private import create_private, private_folder
+from hikidashi.common.files import create_private, private_folder
 from hikidashi.common.unicode import well_formed
 
 from .storage import Transcript

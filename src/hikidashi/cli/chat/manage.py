@@ -8,7 +8,7 @@ from datetime import datetime
 import typer
 from rich.text import Text
 
-from hikidashi.common.folders import state_folder
+from hikidashi.common.files import state_folder
 
 from ..output import Language, stdout
 from ..tools.text import cut

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from hikidashi.agents.conversation import Message, Responder
 from hikidashi.agents.responder import make_responder
-from hikidashi.common.folders import state_folder
+from hikidashi.common.files import state_folder
 from hikidashi.config import Config, WebSearchConfig
 
 from ..log import logged_to_file, logged_to_stderr, warned_on_stderr

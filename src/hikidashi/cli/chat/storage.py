@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hikidashi.agents.conversation import Message
-from hikidashi.common.atomic import replace_file
-from hikidashi.common.private import make_private
+from hikidashi.common.files import make_private, replace_file
 from hikidashi.common.unicode import well_formed
 
 __all__ = ["MOST_ENTRIES", "InputHistory", "Transcript"]

@@ -35,7 +35,7 @@ def attach_quickly(argv: Sequence[str]) -> int | None:
     if any(name.startswith("_") and name.endswith("_COMPLETE") for name in os.environ):  # of a shell
         return None
 
-    from hikidashi.common.folders import state_folder
+    from hikidashi.common.files import state_folder
     from hikidashi.gateway.approval import Approvals
     from hikidashi.gateway.config import read_setup
 

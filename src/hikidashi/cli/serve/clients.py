@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from hikidashi.common.folders import state_folder
+from hikidashi.common.files import state_folder
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.clients.edits import content_of, read_bytes

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from hikidashi.common.folders import config_folder
+from hikidashi.common.files import config_folder
 
 __all__ = ["config_files", "default_files"]
 

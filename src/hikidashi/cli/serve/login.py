@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hikidashi.common.folders import cache_folder, state_folder
+from hikidashi.common.files import cache_folder, state_folder
 
 if TYPE_CHECKING:
     from hikidashi.gateway.auth.logins import Logins

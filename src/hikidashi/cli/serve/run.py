@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hikidashi.common.folders import cache_folder, state_folder
+from hikidashi.common.files import cache_folder, state_folder
 from hikidashi.common.unicode import visible
 from hikidashi.errors import ToolSourceError
 from hikidashi.gateway.approval import Approvals

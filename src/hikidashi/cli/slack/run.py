@@ -11,7 +11,7 @@ from rich.text import Text
 from hikidashi.agents.conversation import Responder
 from hikidashi.agents.responder import make_responder
 from hikidashi.agents.slack import Identity, SlackBot
-from hikidashi.common.folders import state_folder
+from hikidashi.common.files import state_folder
 from hikidashi.config import Config, SlackConfig
 from hikidashi.errors import ConfigError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from hikidashi.common.folders import cache_folder
+from hikidashi.common.files import cache_folder
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, Ranker, names_taking
 from hikidashi.texts import in_language

@@ -22,8 +22,7 @@ import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
-from ...common.atomic import replace_file
-from ...common.private import private_folder
+from ...common.files import private_folder, replace_file
 from ...servers.config import McpServer
 
 if sys.platform == "win32":

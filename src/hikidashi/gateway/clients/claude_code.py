@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from ...common.jsonc import parse
+from ...common.json import parse
 from ...errors import ConfigError, ToolSourceError
 from ...servers.clients import Machine, System
 from ..config import is_own_format, read_servers

@@ -17,9 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from ...common.atomic import replace_file
-from ...common.jsonc import Child, JsoncError, Node, TextError, parse
-from ...common.private import create_private
+from ...common.files import create_private, replace_file
+from ...common.json import Child, JsoncError, Node, TextError, parse
 from ...errors import ToolSourceError
 from ...servers.clients import Format
 

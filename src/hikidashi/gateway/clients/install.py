@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from ...common.atomic import replace_file
-from ...common.jsonc import TextError, parse
+from ...common.files import replace_file
+from ...common.json import TextError, parse
 from ...errors import ToolSourceError
 from ...servers.clients import Client, Format, Machine, Place
 from . import claude_code

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from ...common.folders import config_folder
+from ...common.files import config_folder
 from ...errors import ToolSourceError
 from ...servers.clients import Client, ClientName, Machine, client_named
 from ..config import server_of_entry

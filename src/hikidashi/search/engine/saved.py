@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ...common.atomic import replace_file
+from ...common.files import replace_file
 from ...errors import ToolSearchError
 from .entry import Entry
 from .index.bm25 import Index

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from ...common.jsonc import no_such_file, parsed, text_of, unreadable
+from ...common.json import no_such_file, parsed, text_of, unreadable
 from ...common.unicode import well_formed
 from ...errors import ToolSourceError
 from ..engine.text.analyzer import fold, visible

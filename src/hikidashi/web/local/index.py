@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...common.folders import data_folder
+from ...common.files import data_folder
 from ..filters import NO_FILTERS, SearchFilters
 from ..words import Term, terms_of
 from .database import POSITIONS, Condition, IndexWriter, condition_of, is_current, map_errors, open_to_read

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from ....common.folders import cache_folder
+from ....common.files import cache_folder
 from ....common.sqlite import closed_on_error, connect, make_database_private, transaction
 
 __all__ = ["VectorCache"]

@@ -17,8 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ....common.atomic import replace_file
-from ....common.folders import data_folder
+from ....common.files import data_folder, replace_file
 from ....errors import ToolSearchError
 
 if TYPE_CHECKING:
