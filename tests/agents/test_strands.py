@@ -20,7 +20,7 @@ from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, Message, Te
 from hikidashi.agents.strands import StrandsResponder
 from hikidashi.config import AgentConfig, WebSearchConfig
 from hikidashi.errors import ToolValidationError
-from hikidashi.search.strands import searchable
+from hikidashi.search import to_strands_search
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, fault, say, turn
 from hikidashi.web.strands import WebSearchToolsFactory, WebToolsFactory
 
@@ -173,7 +173,7 @@ async def test_tool_search_works_in_a_running_responder(messages_server: Message
     server = messages_server(
         [call("search_tools", {"query": "mail"}), call("send_mail", {"to": "ann"}), say("It is sent.")]
     )
-    async with responder_on(server, hooks=[searchable([from_function(send_mail)])]) as responder:
+    async with responder_on(server, hooks=[to_strands_search([from_function(send_mail)])]) as responder:
         assert responder.tool_names == ["search_tools"]
         events = await events_of(responder, asked("Mail ann"))
     assert [event.text for event in events if isinstance(event, ToolReturned)][1] == "sent to ann"

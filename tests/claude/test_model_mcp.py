@@ -21,7 +21,7 @@ from pydantic_ai import (
 from tests.support import ClaudeCode
 
 from hikidashi import ClaudeCodeModel, ToolNotFoundError, ToolsetNotRegisteredError, Unsupported
-from hikidashi.search.pydantic_ai import tool_search
+from hikidashi.search import to_pydantic_ai_search
 from hikidashi.testing import RecordedRequest, call, say, turn
 
 pytestmark = pytest.mark.cli
@@ -246,7 +246,7 @@ async def test_pydantic_ai_may_search_among_the_registered_tools(claude_code: Cl
     shop.add_function(lambda: "sencha", name="brew", description="Brew tea.", defer_loading=True)
     shop.add_function(lambda: "cake", name="bake", description="Bake a cake.", defer_loading=True)
     model.set_agent_toolsets(shop)
-    result = await Agent(model, toolsets=[shop], capabilities=[tool_search()]).run("Tea, please.")
+    result = await Agent(model, toolsets=[shop], capabilities=[to_pydantic_ai_search()]).run("Tea, please.")
     assert result.output == "Here."
     assert server.requests[-1].tool_result_texts == ["sencha"]
     assert not any(name.endswith("__bake") for request in server.requests for name in request.tool_names)

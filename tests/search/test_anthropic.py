@@ -360,13 +360,6 @@ def test_the_model_reads_how_to_search_in_the_language_asked_for(client: Start, 
     ]
 
 
-def test_how_many_tools_a_search_loads_may_be_called_limit(client: Start) -> None:
-    tools = [from_function(get_weather).renamed(f"weather_{number}") for number in range(3)]
-    server, anthropic = client(call("search_tools", {"query": "weather"}), say("Hm."))
-    run(anthropic, tools, limit=2)
-    assert len(results(server)[0]) == 2
-
-
 def test_a_model_that_cannot_follow_references_is_sent_what_it_found(client: Start) -> None:
     server, anthropic = client(*STORY)
     finished = run(anthropic, model=OLD, always_loaded=["book_flight"])

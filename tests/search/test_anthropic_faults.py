@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
-import threading
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import httpx2
 import pytest
 from anthropic import Anthropic, APIConnectionError, AsyncAnthropic, OverloadedError
-from tests.support import Heard
 
 from hikidashi import Tool, ToolResult, from_function
 from hikidashi.errors import ToolTurnLimitError
 from hikidashi.search import (
-    SearchLog,
     ToolCatalog,
     ToolRun,
     arun_anthropic_search,
-    reference_blocks,
     run_anthropic_search,
     to_anthropic_search,
 )
@@ -357,127 +350,3 @@ async def test_a_history_that_was_stored_in_another_form_is_read(
     server = messages_server([RAIN])
     assert (await run("plain", server, messages=[*QUESTION, *earlier])).loaded == loaded
     assert server.refusals == []
-
-
-FORMERLY: dict[str, Any] = {**SEARCHED, "name": "tool_search"}
-
-
-@pytest.mark.parametrize("model", [MODEL, OLD])
-@pytest.mark.parametrize("content", [reference_blocks(["get_weather"]), '{"loaded_tools": ["get_weather"]}'])
-async def test_a_history_with_the_earlier_name_of_the_search_tool_is_understood(
-    messages_server: StartServer, model: str, content: object
-) -> None:
-    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": content}
-    earlier: list[Any] = [{"role": "assistant", "content": [FORMERLY]}, {"role": "user", "content": [result]}]
-    server = messages_server([WEATHER, RAIN])
-    finished = await run("plain", server, model=model, messages=[*QUESTION, *earlier])
-    assert (finished.loaded, finished.text) == (("get_weather",), "Yes, it is raining.")
-    assert server.requests[1].tool_result_texts == ["Rain in Tokyo"]
-    assert server.refusals == []
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_model_that_has_learnt_the_earlier_name_from_its_history_is_answered(
-    messages_server: StartServer, way: str
-) -> None:
-    server = messages_server([call("tool_search", {"query": "current weather"}), WEATHER, RAIN])
-    finished = await run(way, server)
-    assert [search.references for search in finished.searches] == [("get_weather",)]
-    assert server.requests[0].loaded_tools == ["search_tools"]
-    assert server.requests[2].tool_result_texts == ["Rain in Tokyo"]
-
-
-async def test_a_tool_of_the_callers_own_may_have_the_earlier_name(messages_server: StartServer) -> None:
-    own = TOOLS[0].renamed("tool_search")
-    told = {"type": "tool_result", "tool_use_id": "toolu_1", "content": '{"loaded_tools": ["send_mail"]}'}
-    earlier: list[Any] = [{"role": "assistant", "content": [FORMERLY]}, {"role": "user", "content": [told]}]
-    server = messages_server([call("tool_search", {"city": "Tokyo"}), RAIN])
-    finished = await run(
-        "plain", server, [own, *TOOLS[1:]], always_loaded=["tool_search"], messages=[*QUESTION, *earlier]
-    )
-    assert (finished.loaded, finished.searches) == (("tool_search",), ())
-    assert server.requests[1].tool_result_texts == ["Rain in Tokyo"]
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_searches_and_calls_are_recorded(messages_server: StartServer, way: str) -> None:
-    heard = Heard()
-    by_name = call("search_tools", {"query": "select:send_mail"})
-    server = messages_server([turn(SEARCH, by_name), turn(WEATHER, call("make_tea")), RAIN])
-    await run(way, server, record=heard)
-    assert heard.searches == [
-        ("current weather", "words", ["get_weather"]),
-        ("select:send_mail", "select", ["send_mail"]),
-    ]
-    assert heard.calls == ["get_weather"]
-
-
-async def test_the_log_of_earlier_runs_says_what_to_keep_loaded(messages_server: StartServer, tmp_path: Path) -> None:
-    server = messages_server([SEARCH, WEATHER, RAIN, RAIN])
-    with SearchLog(tmp_path / "log.db") as log:
-        await run("plain", server, record=log)
-        await run("plain", server, usage=log.usage())
-        assert [search.called for search in log.searches()] == [("get_weather",)]
-    assert server.requests[3].loaded_tools == ["search_tools", "get_weather"]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
-    [
-        ({"max_results": 0}, ValueError, "`max_results` is 0: use a whole number from 1 to 50"),
-        ({"max_results": True}, ValueError, "`max_results` is True: use a whole number"),
-        ({"limit": 51}, ValueError, "`limit` is 51: use a whole number from 1 to 50"),
-        ({"limit": 2, "max_results": 2}, TypeError, "`limit` is an alias of `max_results`: pass `max_results` alone"),
-        ({"strategy": "bm25"}, ValueError, "`strategy` is 'bm25': use 'words', 'regex' or 'both'"),
-        ({"language": "de"}, ValueError, "`language` is 'de': use 'en' or 'ja'"),
-        ({"expand": "reference"}, ValueError, "`expand` is 'reference': use one of 'auto', 'references', 'tools'"),
-        ({"provider": "azure"}, ValueError, "`provider` is 'azure': use one of 'anthropic', 'foundry'"),
-        ({"betas": "of"}, ValueError, "`betas` is 'of': use one of 'auto', 'off' or a list of headers"),
-        ({"compaction": {"type": "summary"}}, TypeError, "`compaction` cannot go into every request of a run"),
-        ({"thread": {"type": "create"}}, TypeError, "`thread` cannot go into every request of a run"),
-    ],
-)
-async def test_an_option_that_cannot_be_right_is_refused_at_once(
-    messages_server: StartServer, options: dict[str, Any], error: type[Exception], said: str
-) -> None:
-    server = messages_server([RAIN])
-    with pytest.raises(error, match=said):
-        await run("plain", server, **options)
-    assert server.requests == []
-
-
-def test_what_is_missing_is_named() -> None:
-    start: Any = run_anthropic_search
-    with Anthropic(api_key="sk-test") as client, pytest.raises(TypeError, match="needs `max_tokens`, `messages`, as"):
-        start(client, TOOLS, model=MODEL)
-
-
-async def test_a_client_of_the_other_kind_is_refused_with_the_function_to_use() -> None:
-    options: Any = {"model": MODEL, "max_tokens": 100, "messages": QUESTION}
-    async with AsyncAnthropic(api_key="sk-test") as client:
-        with pytest.raises(
-            TypeError, match=r"`run_anthropic_search` cannot use AsyncAnthropic\. Call `arun_anthropic_search`"
-        ):
-            run_anthropic_search(client, TOOLS, **options)
-    with (
-        Anthropic(api_key="sk-test") as plain,
-        pytest.raises(TypeError, match=r"cannot use Anthropic\. Call `run_anthropic_search`"),
-    ):
-        await arun_anthropic_search(plain, TOOLS, **options)
-
-
-def test_an_interrupt_ends_the_tool_that_runs(messages_server: StartServer) -> None:
-    ended = threading.Event()
-
-    async def wait() -> str:
-        """Wait for ever."""
-        os.kill(os.getpid(), signal.SIGINT)  # as Ctrl-C does, while the caller waits for the tool
-        try:
-            return await asyncio.get_running_loop().create_future()
-        finally:
-            ended.set()
-
-    server = messages_server([call("wait")])
-    with Anthropic(base_url=server.url, api_key="sk-test") as client, pytest.raises(KeyboardInterrupt):
-        run_anthropic_search(client, [from_function(wait)], model=MODEL, max_tokens=100, messages=QUESTION)
-    assert ended.wait(10)

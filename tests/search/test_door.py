@@ -1,4 +1,4 @@
-"""`hikidashi.search`, the one door: what it names, one pattern and one set of options, and the earlier names."""
+"""`hikidashi.search`, the one door: what it names, one pattern, and one set of options."""
 
 from __future__ import annotations
 
@@ -109,51 +109,6 @@ def test_every_seam_refuses_always_loaded_that_is_not_a_list_of_names(
 def test_every_seam_names_the_tool_in_always_loaded_that_does_not_exist(offer: Callable[..., Any]) -> None:
     with pytest.raises(ToolValidationError, match=r"`always_loaded` names 'sned_mail', .* Check the spelling"):
         offer([SEND_MAIL], always_loaded=["sned_mail"])
-
-
-OLD_NAMES = [
-    ("hikidashi.search.pydantic_ai", "tool_search", "to_pydantic_ai_search"),
-    ("hikidashi.search.strands", "searchable", "to_strands_search"),
-    ("hikidashi.search.wire", "tool_search_request", "to_anthropic_search"),
-    ("hikidashi.search.anthropic", "run_tools", "run_anthropic_search"),
-    ("hikidashi.search.anthropic", "arun_tools", "arun_anthropic_search"),
-]
-
-
-@pytest.mark.parametrize(("module", "old", "new"), OLD_NAMES)
-def test_an_earlier_name_is_an_alias_that_says_so(module: str, old: str, new: str) -> None:
-    before, now = getattr(import_module(module), old), getattr(hikidashi.search, new)
-    assert before.__doc__ == f"Alias of `{new}`."
-    assert (before.__name__, before.__module__) == (old, now.__module__)
-    assert inspect.signature(before) == inspect.signature(now)
-    assert old in import_module(module).__all__
-
-
-def test_an_earlier_name_works_without_a_warning() -> None:
-    from hikidashi.search.pydantic_ai import tool_search
-    from hikidashi.search.strands import searchable
-    from hikidashi.search.wire import tool_search_request
-
-    assert type(searchable([])) is type(hikidashi.search.to_strands_search([]))
-    assert type(tool_search("regex", max_results=3)) is type(hikidashi.search.to_pydantic_ai_search())
-    assert tool_search_request([], variant="bm25") == hikidashi.search.to_anthropic_search([], variant="bm25")
-
-
-@pytest.mark.parametrize(
-    ("module", "names"),
-    [
-        ("claude", ["search_hooks", "search_tool_names", "to_claude_search"]),
-        ("mcp", ["to_mcp_search"]),
-        ("mcp_live", ["LiveServers", "ServerState"]),
-        ("pydantic_ai", ["deferred", "to_pydantic_ai_search", "toolset_of"]),
-        ("record", ["RecordedSearch", "Recorder", "SearchLog"]),
-        ("strands", ["ToolSearchHook", "to_strands_search"]),
-        ("wire", ["to_anthropic_search", "tool_searches", "worth_it"]),
-    ],
-)
-def test_earlier_module_paths_give_the_same_objects(module: str, names: list[str]) -> None:
-    room = import_module(f"hikidashi.search.{module}")
-    assert [getattr(room, name) for name in names] == [getattr(hikidashi.search, name) for name in names]
 
 
 def functions(value: Any) -> Iterator[FunctionType]:

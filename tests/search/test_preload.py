@@ -19,7 +19,6 @@ from hikidashi.search.anthropic._loop import ToolLoop
 from hikidashi.search.catalog import Ranker
 from hikidashi.search.engine.text.user_message import is_clear_request
 from hikidashi.search.preload import Preloader, check_preload
-from hikidashi.search.pydantic_ai import tool_search
 
 Asked = TypeVar("Asked")
 
@@ -268,7 +267,7 @@ def loop(tools: list[Any], **options: Any) -> ToolLoop:
     return ToolLoop(tools, model="claude-opus-5-5", messages=[{"role": "user", "content": "?"}], **options)
 
 
-@pytest.mark.parametrize("seam", [to_pydantic_ai_search, tool_search, to_strands_search, to_claude_search, loop])
+@pytest.mark.parametrize("seam", [to_pydantic_ai_search, to_strands_search, to_claude_search, loop])
 @pytest.mark.parametrize("value", [-1, 21, 10**30, True, False, 2.5, float("nan"), "3", b"3", [3], {}])
 def test_every_seam_refuses_a_wrong_count_and_a_wrong_bound_at_once(seam: Callable[..., Any], value: object) -> None:
     with pytest.raises(ValueError, match=r"`preload` is .*: use a whole number from 1 to 20") as caught:

@@ -68,14 +68,18 @@ async def found_by(search: ToolSearch[Any], *queries: str) -> list[str]:
 @pytest.mark.parametrize(
     ("search", "query", "names"),
     [
-        (to_pydantic_ai_search("both"), "/_(mail|events)$/", ["send_mail", "list_events"]),
-        (to_pydantic_ai_search("both"), "weather", ["get_weather"]),
-        (to_pydantic_ai_search("both"), "select:list_events,send_mail", ["list_events", "send_mail"]),
-        (to_pydantic_ai_search("regex"), "^get_", ["get_weather"]),
-        (to_pydantic_ai_search("regex"), "select:send_mail", ["send_mail"]),
-        (to_pydantic_ai_search("words"), "bake a cake", []),
-        (to_pydantic_ai_search("regex", max_results=1), "_", ["send_mail"]),
-        (to_pydantic_ai_search("both", max_results=1), "select:list_events,send_mail", ["list_events", "send_mail"]),
+        (to_pydantic_ai_search(strategy="both"), "/_(mail|events)$/", ["send_mail", "list_events"]),
+        (to_pydantic_ai_search(strategy="both"), "weather", ["get_weather"]),
+        (to_pydantic_ai_search(strategy="both"), "select:list_events,send_mail", ["list_events", "send_mail"]),
+        (to_pydantic_ai_search(strategy="regex"), "^get_", ["get_weather"]),
+        (to_pydantic_ai_search(strategy="regex"), "select:send_mail", ["send_mail"]),
+        (to_pydantic_ai_search(strategy="words"), "bake a cake", []),
+        (to_pydantic_ai_search(strategy="regex", max_results=1), "_", ["send_mail"]),
+        (
+            to_pydantic_ai_search(strategy="both", max_results=1),
+            "select:list_events,send_mail",
+            ["list_events", "send_mail"],
+        ),
     ],
 )
 async def test_a_query_is_words_a_pattern_or_names(search: ToolSearch[Any], query: str, names: list[str]) -> None:

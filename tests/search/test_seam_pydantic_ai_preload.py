@@ -42,7 +42,6 @@ from tests.support import PIXEL
 
 from hikidashi import Tool, from_function
 from hikidashi.search import SearchLog, ToolCatalog, deferred, to_pydantic_ai_search
-from hikidashi.search.pydantic_ai import tool_search
 from hikidashi.testing import MessagesServer, call, say
 
 Server = Callable[..., MessagesServer]
@@ -253,9 +252,8 @@ MAILS: Tool = from_function(send_mail)
 
 @pytest.mark.parametrize("value", [-1, 21, True, "3"])
 def test_a_count_that_could_not_work_is_refused_at_once(value: Any) -> None:
-    for make in (to_pydantic_ai_search, tool_search):
-        with pytest.raises(ValueError, match=f"`preload` is {value!r}: use a whole number from 1 to 20"):
-            make(preload=value)
+    with pytest.raises(ValueError, match=f"`preload` is {value!r}: use a whole number from 1 to 20"):
+        to_pydantic_ai_search(preload=value)
     with pytest.raises(ValueError, match="`preload_most` is 1: use a whole number from 3 on"):
         to_pydantic_ai_search(preload=3, preload_most=1)
 

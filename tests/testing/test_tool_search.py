@@ -12,7 +12,7 @@ from hikidashi.search.wire import (
     ToolSearchFailure,
     reference_blocks,
     search_requests,
-    tool_search_request,
+    to_anthropic_search,
     tool_searches,
 )
 from hikidashi.testing import MessagesServer, Reply, Script, call, fault, say, turn
@@ -29,8 +29,8 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "get_forecast", "description": "Weather of the next days.", "input_schema": SCHEMA},
 ]
 REQUEST: dict[str, Any] = {"model": MODEL, "max_tokens": 100, "messages": QUESTION}
-REGEX = REQUEST | tool_search_request(TOOLS, model=MODEL, force=True)
-BM25 = REQUEST | tool_search_request(TOOLS, variant="bm25", model=MODEL, force=True)
+REGEX = REQUEST | to_anthropic_search(TOOLS, model=MODEL, force=True)
+BM25 = REQUEST | to_anthropic_search(TOOLS, variant="bm25", model=MODEL, force=True)
 WEATHER_TURN = turn(
     "I look for it.", search_regex("weather"), call("get_weather", {"city": "Tokyo"}, id="toolu_1"), chunk=4
 )
@@ -101,7 +101,7 @@ async def test_an_async_stream_gives_the_same_message(messages_server: StartServ
 
 def test_a_search_by_words_ranks_the_deferred_tools_only(messages_server: StartServer) -> None:
     server = messages_server([turn(search_words("mail"), search_words("weather", limit=1), search_words("unicorn"))])
-    request = REQUEST | tool_search_request(TOOLS, variant="bm25", always_loaded=["get_weather"], force=True)
+    request = REQUEST | to_anthropic_search(TOOLS, variant="bm25", always_loaded=["get_weather"], force=True)
     with Anthropic(base_url=server.url, api_key="sk-test") as client:
         message = asked(client, request)
     assert [search.references for search in tool_searches(message)] == [("send_mail",), ("get_forecast",), ()]
@@ -182,7 +182,7 @@ def test_names_by_select_are_words_to_the_api(messages_server: StartServer) -> N
 
 
 def test_the_client_without_betas_reads_the_same(messages_server: StartServer) -> None:
-    request: dict[str, Any] = REQUEST | tool_search_request(TOOLS, betas="off", force=True)
+    request: dict[str, Any] = REQUEST | to_anthropic_search(TOOLS, betas="off", force=True)
     server = messages_server([WEATHER_TURN, WEATHER_TURN])
     with Anthropic(base_url=server.url, api_key="sk-test") as client:
         check_weather_turn(client.messages.create(**request))
@@ -193,7 +193,7 @@ def test_the_client_without_betas_reads_the_same(messages_server: StartServer) -
 
 def test_a_deferred_tool_costs_tokens_once_it_is_loaded(messages_server: StartServer) -> None:
     wordy = {"name": "archive", "description": "word " * 4000, "input_schema": {"type": "object"}}
-    request = REQUEST | tool_search_request([wordy, *TOOLS], model=MODEL, force=True)
+    request = REQUEST | to_anthropic_search([wordy, *TOOLS], model=MODEL, force=True)
     counting = {name: value for name, value in request.items() if name not in ("max_tokens", "messages")}
     server = messages_server([turn(search_regex("archive"), "Found."), "Fine."])
     with Anthropic(base_url=server.url, api_key="sk-test") as client:

@@ -82,7 +82,7 @@ class StrandsResponder(BaseResponder):
             model: a strands model, instead of that of `config`; the caller closes it.
             factories: tools with their invocation state, such as the web tools.
             tools: further tools, of any kind that strands takes.
-            hooks: strands hooks, such as `hikidashi.search.strands.searchable(...)`.
+            hooks: strands hooks, such as `hikidashi.search.to_strands_search(...)`.
             system_prompt: overrides `config`.
             language: of failure messages; overrides `config`.
             max_turns: the most requests to the model for one answer.

@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
-from ._alias import alias
 from ._strands_history import (
     called_in_messages,
     conversation_of,
@@ -59,7 +58,7 @@ except ImportError as error:
 from ..convert.strands import to_strands
 from ..convert.wire import WireNames, object_schema
 
-__all__ = ["ToolSearchHook", "searchable", "to_strands_search"]
+__all__ = ["ToolSearchHook", "to_strands_search"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -122,10 +121,6 @@ def to_strands_search(
         preload=check_preload(preload, preload_most),
         preload_most=preload_most,
     )
-
-
-searchable = alias("searchable", to_strands_search)
-"""Alias of `to_strands_search`."""
 
 
 class ToolSearchHook(HookProvider):

@@ -159,11 +159,3 @@ def test_what_is_written_is_read_again(asked: str, limit: int | None, outcome: d
 def test_a_search_by_the_client_is_read_again(query: str, limit: int | None, names: list[str]) -> None:
     call = ToolSearchCall(id="toolu_1", variant="client", query=query, limit=limit, references=tuple(names))
     assert tool_searches(call.to_blocks(), client_tool="search_tools") == [call]
-
-
-@pytest.mark.parametrize("asked", ["search_tools", "tool_search"])
-@pytest.mark.parametrize("written", ["search_tools", "tool_search"])
-def test_both_names_of_our_search_tool_are_read(asked: str, written: str) -> None:
-    call = ToolSearchCall(id="toolu_1", variant="client", query="mail", references=("send_mail",))
-    assert tool_searches(call.to_blocks(client_tool=written), client_tool=asked) == [call]
-    assert tool_searches(call.to_blocks(client_tool=written), client_tool="find") == []

@@ -25,7 +25,6 @@ __all__ = [
     "Wording",
     "echo",
     "found_names",
-    "search_names",
     "wording",
 ]
 
@@ -341,11 +340,3 @@ def found_names(text: str) -> list[str]:
             continue
         names.append(str(cast("Mapping[str, Any]", shown)["name"]))
     return names
-
-
-_FORMER_NAME = "tool_search"  # the name of the search tool in earlier versions, for resumed conversations
-
-
-def search_names(taken: Iterable[str] = ()) -> frozenset[str]:
-    """The current and earlier names of the search tool, without those in `taken` by other tools."""
-    return frozenset({SEARCH_TOOLS} if _FORMER_NAME in set(taken) else {SEARCH_TOOLS, _FORMER_NAME})

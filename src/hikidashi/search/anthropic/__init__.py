@@ -11,9 +11,7 @@ from .run import (
     ToolRun,
     ToolStream,
     arun_anthropic_search,
-    arun_tools,
     run_anthropic_search,
-    run_tools,
 )
 
 __all__ = [
@@ -25,7 +23,5 @@ __all__ = [
     "ToolRun",
     "ToolStream",
     "arun_anthropic_search",
-    "arun_tools",
     "run_anthropic_search",
-    "run_tools",
 ]

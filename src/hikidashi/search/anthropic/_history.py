@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from ..answers.texts import search_names
+from ..answers.texts import SEARCH_TOOLS
 from ..engine.text.user_message import text_of
 from ..wire.blocks import blocks_of, plain_block, reference_blocks, referenced_tools
 
@@ -60,9 +60,9 @@ def found_blocks(names: Sequence[str], *, by_reference: bool) -> list[dict[str, 
     return [{"type": "text", "text": json.dumps({_LOADED: names}, ensure_ascii=False)}]
 
 
-def loaded_by_messages(messages: Sequence[Any], known: Collection[str]) -> Iterator[list[str]]:
-    """For each message, the tools that searches loaded in it, in either form; `known` are the names of all tools."""
-    searches = _search_ids(blocks_of(messages), known)
+def loaded_by_messages(messages: Sequence[Any]) -> Iterator[list[str]]:
+    """For each message, the tools that searches loaded in it, in either form."""
+    searches = _search_ids(blocks_of(messages))
     for message in messages:
         yield [name for block in blocks_of([message]) for name in _names_in(block, searches)]
 
@@ -127,7 +127,7 @@ def replayed(
     `removed` is the content of a search result of which no tool is left.
     """
     turns = [plain_block(message) for message in messages]
-    searches = _search_ids(blocks_of(turns), known)
+    searches = _search_ids(blocks_of(turns))
     return [_rewritten(turn, searches, known, by_reference=by_reference, removed=removed) for turn in turns]
 
 
@@ -141,9 +141,8 @@ def settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(messages[:-1]) if not kinds or "tool_use" in kinds else list(messages)
 
 
-def _search_ids(blocks: Iterable[dict[str, Any]], known: Collection[str]) -> set[str]:
-    own = search_names(known)
-    return {block["id"] for block in blocks if block.get("type") == "tool_use" and block["name"] in own}
+def _search_ids(blocks: Iterable[dict[str, Any]]) -> set[str]:
+    return {block["id"] for block in blocks if block.get("type") == "tool_use" and block["name"] == SEARCH_TOOLS}
 
 
 def _rewritten(

@@ -19,7 +19,7 @@ from ...errors import ToolSearchError, ToolTurnLimitError, ToolValidationError, 
 from ...tool import Tool
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, Shown, budget_of
 from ..answers.search_tools import Found, Strategy, check_options, names_in, search_catalog
-from ..answers.texts import Language, Wording, search_names, wording
+from ..answers.texts import SEARCH_TOOLS, Language, Wording, wording
 from ..catalog import MAX_LIMIT, ToolCatalog
 from ..preload import Preloader, check_preload, first_new_message
 from ..records.conversation import ConversationRecord
@@ -40,7 +40,7 @@ from ._history import (
     without_additions,
 )
 from ._offered import OfferedTools
-from ._options import Expand, max_results_of
+from ._options import Expand
 
 if TYPE_CHECKING:
     from ..records.log import Recorder
@@ -95,8 +95,7 @@ class ToolLoop:
         always_loaded: Collection[str] = (),
         usage: Mapping[str, int] | None = None,
         strategy: Strategy = "both",
-        max_results: int | None = None,
-        limit: int | None = None,
+        max_results: int = 5,
         about: str | None = None,
         language: Language = "en",
         betas: Literal["auto", "off"] | Sequence[str] = "auto",
@@ -110,8 +109,8 @@ class ToolLoop:
         count = check_preload(preload, preload_most)
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
-        self._max_results = max_results_of(max_results, limit)
-        check_options(strategy, self._max_results)
+        check_options(strategy, max_results)
+        self._max_results = max_results
         self._strategy: Strategy = strategy
         self._words = wording(language)
         check_choice("provider", provider, BETA_OF)
@@ -120,7 +119,7 @@ class ToolLoop:
         own = [_callable(tool) for tool in tools]
         self._offered = OfferedTools(
             own,
-            search=client_search_tool(strategy=strategy, max_results=self._max_results, about=about, language=language),
+            search=client_search_tool(strategy=strategy, max_results=max_results, about=about, language=language),
             model=model,
             provider=provider,
             always_loaded=names_in("always_loaded", always_loaded),
@@ -131,7 +130,6 @@ class ToolLoop:
             budget=self._budget,
             words=self._words,
         )
-        self._search_names = search_names(self._offered.tools)
         self._max_turns = max_turns
         self._turns = 0
         self._searches: list[ToolSearchCall] = []
@@ -248,7 +246,7 @@ class ToolLoop:
 
     async def _result(self, call: dict[str, Any], visible: set[str]) -> dict[str, Any]:
         name = call["name"]
-        if self._offered.searching and name in self._search_names:
+        if self._offered.searching and name == SEARCH_TOOLS:
             return {"type": "tool_result", "tool_use_id": call["id"], **self._search(call)}
         if self._offered.searching and name not in visible:
             return _error(call, self._not_loaded(name))
@@ -323,7 +321,7 @@ class ToolLoop:
         first_reply = replies[0] if replies else len(self._messages)
         sent: list[dict[str, Any]] = []
         pending: list[str] = []
-        loaded = loaded_by_messages(self._messages, self._offered.tools)
+        loaded = loaded_by_messages(self._messages)
         called = called_in_messages(self._messages)
         for index, (message, found, used) in enumerate(zip(self._messages, loaded, called, strict=True)):
             if pending and message.get("role") == "assistant":

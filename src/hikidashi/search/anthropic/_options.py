@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
-from ..answers.search_tools import check_max_results
 from ..wire.models import Provider
 
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from ..answers.texts import Language
     from ..records.log import Recorder
 
-__all__ = ["Expand", "LoopOptions", "RunOptions", "max_results_of"]
+__all__ = ["Expand", "LoopOptions", "RunOptions"]
 
 Expand = Literal["auto", "references", "tools"]
 
@@ -38,8 +37,6 @@ class LoopOptions(TypedDict, total=False):
     """What the tools are for, in a few words, added to the description of `search_tools`."""
     language: Language
     """Language of the text that the model reads; default "en"."""
-    limit: int
-    """Alias of `max_results`; not both."""
     betas: Literal["auto", "off"] | Sequence[str]
     """See `to_anthropic_search`."""
     expand: Expand
@@ -93,17 +90,3 @@ class RunOptions(LoopOptions, total=False):
     tool_choice: Any
     user_profile_id: Any
     workspace_id: Any
-
-
-def max_results_of(max_results: int | None, limit: int | None) -> int:
-    """The value of `max_results`, or of its alias `limit`.
-
-    Raises:
-        TypeError: both are given.
-        ValueError: it is out of range.
-    """
-    if max_results is not None and limit is not None:
-        raise TypeError("`limit` is an alias of `max_results`: pass `max_results` alone.")
-    if limit is not None:
-        return check_max_results(limit, "limit")
-    return check_max_results(5 if max_results is None else max_results)

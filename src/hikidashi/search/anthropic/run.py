@@ -22,7 +22,6 @@ from typing import Any, Literal, Protocol, Self, Unpack, cast, overload
 
 from ...errors import MissingExtra
 from ...tool import Tool
-from .._alias import alias
 from ..catalog import ToolCatalog
 from ._options import LoopOptions, RunOptions
 
@@ -43,9 +42,7 @@ __all__ = [
     "ToolRun",
     "ToolStream",
     "arun_anthropic_search",
-    "arun_tools",
     "run_anthropic_search",
-    "run_tools",
 ]
 
 
@@ -104,7 +101,7 @@ def run_anthropic_search(
     Raises:
         ToolTurnLimitError: the model still called tools after `max_turns` replies.
         ToolValidationError: a tool cannot be called, or its name is invalid or not unique.
-        TypeError: an argument is missing, `limit` and `max_results` are both given, or the client is an async one.
+        TypeError: an argument is missing, or the client is an async one.
         ValueError: an option is invalid.
     """
     _check(client, "__enter__", "run_anthropic_search", "`arun_anthropic_search` for an `AsyncAnthropic`")
@@ -146,13 +143,6 @@ def arun_anthropic_search(
     if stream:
         return AsyncToolStream(_astreamed(client, loop, request), loop)
     return _arun(client, loop, request)
-
-
-run_tools = alias("run_tools", run_anthropic_search)
-"""Alias of `run_anthropic_search`."""
-
-arun_tools = alias("arun_tools", arun_anthropic_search)
-"""Alias of `arun_anthropic_search`."""
 
 
 class ToolStream:

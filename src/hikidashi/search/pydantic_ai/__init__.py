@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .capability import deferred, to_pydantic_ai_search, tool_search, toolset_of
+from .capability import deferred, to_pydantic_ai_search, toolset_of
 
-__all__ = ["deferred", "to_pydantic_ai_search", "tool_search", "toolset_of"]
+__all__ = ["deferred", "to_pydantic_ai_search", "toolset_of"]

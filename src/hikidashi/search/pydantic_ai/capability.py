@@ -12,7 +12,6 @@ from typing import Any
 from ...errors import MissingExtra
 from ...servers.failure import is_lost_connection, is_refusal
 from ...tool import Tool
-from .._alias import alias
 from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
 from ..answers.search_tools import (
     Strategy,
@@ -47,13 +46,13 @@ from ._names import NamedForApi
 from ._preloading import Preloading
 from ._toolsets import deferred, toolset_of
 
-__all__ = ["deferred", "to_pydantic_ai_search", "tool_search", "toolset_of"]
+__all__ = ["deferred", "to_pydantic_ai_search", "toolset_of"]
 
 logger = logging.getLogger("hikidashi")
 
 
 def to_pydantic_ai_search(
-    tools: Iterable[Tool] | ToolCatalog | AbstractToolset[Any] | Strategy | None = None,
+    tools: Iterable[Tool] | ToolCatalog | AbstractToolset[Any] | None = None,
     *,
     strategy: Strategy = "both",
     catalog: ToolCatalog | None = None,
@@ -78,8 +77,7 @@ def to_pydantic_ai_search(
     removed the search.
 
     Args:
-        tools: hikidashi tools, a catalogue of them, which may change later, or a toolset. A strategy is accepted here
-            too, as `tool_search` took it.
+        tools: hikidashi tools, a catalogue of them, which may change later, or a toolset.
         strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
         catalog: The index to search, with options of its own or loaded from a file. Missing tools are added to it,
             beyond its `limit_tools` if need be; its other tools are never offered to an agent that does not have them.
@@ -101,8 +99,6 @@ def to_pydantic_ai_search(
         ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid;
             `always_loaded` is given without `tools`, or `catalog` together with a catalogue as `tools`.
     """
-    if isinstance(tools, str):
-        tools, strategy = None, tools
     check_options(strategy, max_results)
     count = check_preload(preload, preload_most)
     words = wording(language)
@@ -119,10 +115,6 @@ def to_pydantic_ai_search(
         preload=count,
         preload_most=preload_most,
     )
-
-
-tool_search = alias("tool_search", to_pydantic_ai_search)
-"""Alias of `to_pydantic_ai_search`."""
 
 
 def _offered(

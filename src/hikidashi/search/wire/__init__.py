@@ -15,7 +15,7 @@ from .blocks import (
 from .definitions import Verdict, worth_it
 from .mcp_toolset import McpToolset
 from .models import Provider, Support, support
-from .requests import client_search_tool, to_anthropic_search, tool_search_request
+from .requests import client_search_tool, to_anthropic_search
 
 __all__ = [
     "McpToolset",
@@ -31,7 +31,6 @@ __all__ = [
     "search_requests",
     "support",
     "to_anthropic_search",
-    "tool_search_request",
     "tool_searches",
     "worth_it",
 ]

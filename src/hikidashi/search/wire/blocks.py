@@ -5,13 +5,13 @@ Blocks are dicts or objects of the anthropic package; the package itself is not 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from ...errors import ToolSearchCode, ToolSearchError
 from ..answers.search_tools import names_in
-from ..answers.texts import SEARCH_TOOLS, search_names
+from ..answers.texts import SEARCH_TOOLS
 
 __all__ = [
     "ServerVariant",
@@ -132,14 +132,14 @@ def tool_searches(content: object, *, client_tool: str | None = None) -> list[To
 
     Args:
         content: A message, its content, or a whole conversation; dicts or objects of the anthropic package.
-        client_tool: The name of a search tool of your own, whose calls count as well. `"search_tools"`, hikidashi's
-            own, also counts calls under its earlier name, `tool_search`.
+        client_tool: The name of a search tool of your own, whose calls count as well.
     """
     blocks = list(blocks_of(content))
     outcomes = {block.get("tool_use_id"): block for block in blocks if block.get("type") in _RESULTS}
-    own = search_names() if client_tool in search_names() else {client_tool}
     return [
-        call for block in blocks if (call := _call(block, outcomes.get(cast("str", block.get("id"))), own)) is not None
+        call
+        for block in blocks
+        if (call := _call(block, outcomes.get(cast("str", block.get("id"))), client_tool)) is not None
     ]
 
 
@@ -199,11 +199,11 @@ def _no_block(value: object) -> TypeError:
     return TypeError(f"A block of the Messages API is a dict or an object of the anthropic package, got {value!r}.")
 
 
-def _call(block: dict[str, Any], outcome: dict[str, Any] | None, own: Collection[str | None]) -> ToolSearchCall | None:
+def _call(block: dict[str, Any], outcome: dict[str, Any] | None, client_tool: str | None) -> ToolSearchCall | None:
     kind, name = block.get("type"), block.get("name")
     if kind == "server_tool_use" and name in _VARIANT_OF:
         variant: Variant = _VARIANT_OF[name]
-    elif kind == "tool_use" and name is not None and name in own:
+    elif kind == "tool_use" and name is not None and name == client_tool:
         variant = "client"
     else:
         return None

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from ...errors import Unsupported
-from .._alias import alias
 from ..answers.search_tools import Strategy
 from ..answers.texts import SEARCH_TOOLS, Language, wording
 from ..catalog import MAX_QUERY
@@ -25,7 +24,7 @@ from .definitions import check_name_is_free, definitions_of, is_server_tool, kep
 from .mcp_toolset import McpToolset, defers_all, is_mcp_toolset, mcp_entries, toolset_list, without_deferral
 from .models import BETA_OF, MCP_BETA, Provider, check_choice, support
 
-__all__ = ["client_search_tool", "to_anthropic_search", "tool_search_request"]
+__all__ = ["client_search_tool", "to_anthropic_search"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -108,10 +107,6 @@ def to_anthropic_search(
     if servers:
         request["mcp_servers"] = servers
     return request
-
-
-tool_search_request = alias("tool_search_request", to_anthropic_search)
-"""Alias of `to_anthropic_search`."""
 
 
 def client_search_tool(
