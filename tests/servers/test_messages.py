@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from collections.abc import AsyncGenerator
 from itertools import pairwise
 from typing import Any
@@ -23,20 +25,22 @@ from hikidashi.servers.messages import MessageReader, MessageWriter
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)))
 
 
-def reader_of(pieces: list[bytes], *, longest: int = 10_000, ends: list[bool] | None = None) -> MessageReader:
-    left = iter(pieces)
+def received(pieces: list[bytes], *, longest: int = 10_000, ends: list[bool] | None = None) -> list[Any]:
+    """What a reader of these pieces gives; the type of an error."""
 
-    async def read() -> bytes:
-        await anyio.lowlevel.checkpoint()
-        return next(left, b"")
+    async def feed(stream: asyncio.StreamReader) -> None:
+        for piece in pieces:
+            stream.feed_data(piece)
+            await anyio.lowlevel.checkpoint()
+        stream.feed_eof()
 
-    told: list[bool] = [] if ends is None else ends
-    return MessageReader(read, longest=longest, on_end=told.append)
-
-
-def received(reader: MessageReader) -> list[Any]:
     async def all_of_it() -> list[Any]:
-        return [item.message if isinstance(item, SessionMessage) else type(item) async for item in reader]
+        stream = asyncio.StreamReader()
+        reader = MessageReader(stream, longest=longest, on_end=(ends if ends is not None else []).append)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(feed, stream)
+            return [item.message if isinstance(item, SessionMessage) else type(item) async for item in reader]
+        raise AssertionError
 
     return anyio.run(all_of_it)
 
@@ -52,35 +56,30 @@ def test_messages_arrive_whole_wherever_the_bytes_are_cut(said: list[str], cuts:
     places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
     pieces = [data[start:end] for start, end in pairwise(places)]
     ends: list[bool] = []
-    assert received(reader_of(pieces, ends=ends)) == [note(one) for one in said]
+    assert received(pieces, ends=ends) == [note(one) for one in said]
     assert ends == [False]
 
 
 def test_a_line_that_is_no_message_is_given_as_an_error_and_the_next_one_is_read() -> None:
     good = json.dumps(note("yes").model_dump(exclude_unset=True)).encode()
-    first, second, third = received(reader_of([b"hello\n" + good + b"\n{}\n"]))
+    first, second, third = received([b"hello\n" + good + b"\n{}\n"])
     assert (issubclass(first, ValueError), second, issubclass(third, ValueError)) == (True, note("yes"), True)
 
 
 def test_bytes_that_are_no_text_cost_a_character_and_not_the_message() -> None:
     line = json.dumps(note("a?b").model_dump(exclude_unset=True)).encode().replace(b"?", b"\xff") + b"\n"
-    assert received(reader_of([line])) == [note("a\ufffdb")]
+    assert received([line]) == [note("a\ufffdb")]
 
 
 def test_a_line_that_is_too_long_ends_the_reading_and_is_told() -> None:
     ends: list[bool] = []
-    assert received(reader_of([b"x" * 60, b"x" * 60, b"\n"], longest=100, ends=ends)) == []
+    assert received([b"x" * 60, b"x" * 60, b"\n"], longest=100, ends=ends) == []
     assert ends == [True]
 
 
 async def test_who_waits_for_a_message_is_woken_when_the_reader_is_ended_by_another() -> None:
     ends: list[bool] = []
-
-    async def read() -> bytes:
-        await anyio.sleep_forever()
-        return b""
-
-    reader = MessageReader(read, longest=100, on_end=ends.append)
+    reader = MessageReader(asyncio.StreamReader(), longest=100, on_end=ends.append)
     seen: list[str] = []
 
     async def wait() -> None:
@@ -98,13 +97,15 @@ async def test_who_waits_for_a_message_is_woken_when_the_reader_is_ended_by_anot
 
 async def test_a_writer_whose_other_side_is_gone_says_so_and_is_not_written_to_once_closed() -> None:
     gone: list[str] = []
-
-    async def write(_: bytes) -> None:
-        raise BrokenPipeError
-
-    async with MessageWriter(write, on_gone=lambda: gone.append("gone")) as writer:
-        with pytest.raises(anyio.BrokenResourceError):
-            await writer.send(SessionMessage(note("hello")))
+    ours, theirs = socket.socketpair()
+    _, stream = await asyncio.open_connection(sock=ours)
+    theirs.close()
+    async with MessageWriter(stream, on_gone=lambda: gone.append("gone")) as writer:
+        with pytest.raises(anyio.BrokenResourceError):  # noqa: PT012 - the first may still be taken
+            while True:
+                await writer.send(SessionMessage(note("hello")))
+                await anyio.lowlevel.checkpoint()
+    stream.close()
     with pytest.raises(anyio.ClosedResourceError):
         await writer.send(SessionMessage(note("hello")))
     assert gone == ["gone"]
@@ -112,7 +113,7 @@ async def test_a_writer_whose_other_side_is_gone_says_so_and_is_not_written_to_o
 
 def test_half_a_character_costs_that_character_and_not_the_message() -> None:
     line = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"said":"a \\ud83d b"}}\n'
-    assert received(reader_of([line])) == [note("a \ufffd b")]
+    assert received([line]) == [note("a \ufffd b")]
 
 
 # Events of any size over HTTP: the parser behind the mcp package takes 1 MiB.

@@ -16,12 +16,11 @@ import signal
 import socket as socket_module
 import time
 from collections.abc import AsyncGenerator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..common.files import private_folder
-from ..servers.messages import MessageReader, MessageWriter
+from ..servers.messages import LONGEST_MESSAGE, MessageReader, MessageWriter
 from ..tokens import estimate_tokens
 from .calls import CallAnswers, LineCalls
 from .gateway import Gateway
@@ -43,8 +42,6 @@ __all__ = [
 
 logger = logging.getLogger("hikidashi.gateway")
 
-_LONGEST_LINE = 64_000_000
-_PIECE = 1 << 16
 _POLL = 0.05  # seconds
 
 
@@ -142,13 +139,8 @@ class _Daemon:
             self._stop.set()
 
     async def _speak(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        incoming = MessageReader(partial(reader.read, _PIECE), longest=_LONGEST_LINE)
-
-        async def write(line: bytes) -> None:
-            writer.write(line)
-            await writer.drain()
-
-        outgoing = MessageWriter(write, on_gone=incoming.end)
+        incoming = MessageReader(reader, longest=LONGEST_MESSAGE)
+        outgoing = MessageWriter(writer, on_gone=incoming.end)
         with self._server.connection() as state:
             calls = LineCalls(incoming, outgoing, CallAnswers(self._server, self._gateway, state))
             await self._server.run(calls, outgoing, self._server.create_initialization_options())

@@ -64,7 +64,7 @@ class MergedResources:
     _renamed: Mapping[Origin, str] = field(default_factory=dict[Origin, str])
     _servers: tuple[str, ...] = ()
     """The servers with the resources capability."""
-    _renaming: frozenset[str] = frozenset()
+    renaming: frozenset[str] = frozenset()
     """The servers of which a URI, or a template, is not offered as it is."""
 
     @property
@@ -105,8 +105,6 @@ class MergedResources:
 
     def with_shown_uris(self, server: str, result: dict[str, Any]) -> dict[str, Any]:
         """A result of `server` in which each link to one of its resources leads to that server."""
-        if server not in self._renaming:
-            return result
         return cast("dict[str, Any]", self._with_shown(server, result))
 
     def _with_shown(self, server: str, value: Any) -> Any:

@@ -251,7 +251,8 @@ class ToolCalls:
             return error_result(f"{error.message}\n{self._explanation(tool, arguments)}")
         if not isinstance(result, dict):
             return result
-        result = gateway.merged.resources.with_shown_uris(place.server, result)
+        if place.server in gateway.merged.resources.renaming:
+            result = gateway.merged.resources.with_shown_uris(place.server, result)
         # Where `read_result` is listed. A client that sees the output schema refuses a result without the structured
         # content that a cut leaves out.
         if explain or (gateway.searching and tool.output_schema is None):

@@ -5,10 +5,11 @@ The `mcp` package refuses a list as a whole, so that one tool without `type` in 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, cast
@@ -165,6 +166,7 @@ def _kind(value: object) -> str:
     return "null" if value is None else "a number"
 
 
+_PIECE = 1 << 16
 LONGEST_MESSAGE = 64_000_000
 """Maximum size of a message of a server, in bytes: it is held in memory."""
 
@@ -173,18 +175,18 @@ GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream,
 
 
 class MessageReader(Closing):
-    """Parses messages from chunks of bytes.
+    """Parses the messages on the lines of a stream.
 
     Args:
-        read: Returns the next chunk; at the end, returns nothing or raises one of `GONE`.
+        stream: Where they are read from.
         longest: Maximum number of bytes of a line.
         on_end: Called once at the end, with whether a line was too long, after which nothing is read.
     """
 
     def __init__(
-        self, read: Callable[[], Awaitable[bytes]], *, longest: int, on_end: Callable[[bool], None] = lambda _: None
+        self, stream: asyncio.StreamReader, *, longest: int, on_end: Callable[[bool], None] = lambda _: None
     ) -> None:
-        self._read = read
+        self._stream = stream
         self._longest = longest
         self._on_end = on_end
         self._lines: deque[bytes] = deque()
@@ -230,7 +232,7 @@ class MessageReader(Closing):
         self._reading = scope = anyio.CancelScope()
         try:
             with scope, suppress(*GONE):
-                piece = await self._read()
+                piece = await self._stream.read(_PIECE)
         finally:
             self._reading = None
         if not piece or scope.cancel_called:
@@ -253,15 +255,15 @@ class MessageReader(Closing):
 
 
 class MessageWriter(Closing):
-    """Writes messages as bytes.
+    """Writes each message as a line, and waits while the other side is slow.
 
     Args:
-        write: Writes the bytes of a line; waits while the other side is slow.
+        stream: Where they are written to.
         on_gone: Called when the other side is gone.
     """
 
-    def __init__(self, write: Callable[[bytes], Awaitable[None]], *, on_gone: Callable[[], None]) -> None:
-        self._write = write
+    def __init__(self, stream: asyncio.StreamWriter, *, on_gone: Callable[[], None]) -> None:
+        self._stream = stream
         self._on_gone = on_gone
         self._closed = False
 
@@ -276,7 +278,8 @@ class MessageWriter(Closing):
             raise anyio.ClosedResourceError
         line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
         try:
-            await self._write(line)
+            self._stream.write(line)
+            await self._stream.drain()
         except GONE as error:
             self._on_gone()
             raise anyio.BrokenResourceError from error

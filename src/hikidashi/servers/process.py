@@ -8,17 +8,18 @@ after a grace period that the caller sets, and reports when the process has clos
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+from asyncio.subprocess import SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
-from anyio.abc import Process
 from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 
 from .config import McpServer
@@ -30,6 +31,7 @@ __all__ = ["Streams", "stdio_transport"]
 Streams = tuple[Any, Any]
 """What the `mcp` package reads messages from, and what it writes them to."""
 
+_PIECE = 1 << 16
 _DRAIN_SECONDS = 1.0  # seconds to read the remaining output of an ended process, whose pipe a child may hold open
 _POLL = 0.01  # polling interval in seconds for a process that should end
 
@@ -67,93 +69,76 @@ async def stdio_transport(
                 stderr.seek(0)
                 diagnostics.feed(stderr.read().encode())
         return
-    process = await anyio.open_process(
-        [server.command, *server.args],
+    loop = asyncio.get_running_loop()
+    process, streams = await loop.subprocess_exec(
+        lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
+        server.command,
+        *server.args,
         env=get_default_environment() | dict(server.env),
         stderr=subprocess.PIPE,  # never a file: a server may write more than a disk holds
         cwd=server.cwd,
         start_new_session=True,
     )
-    on_start(process.pid)
-    at_end = anyio.Event()
-    stderr_at_end = anyio.Event()
-
-    async def read() -> bytes:
-        assert process.stdout is not None
-        return await process.stdout.receive()
-
-    async def write(line: bytes) -> None:
-        assert process.stdin is not None
-        await process.stdin.send(line)
+    stdin, stdout, stderr = streams.stdin, streams.stdout, streams.stderr
+    assert stdin is not None
+    assert stdout is not None
+    assert stderr is not None
+    on_start(process.get_pid())
 
     def ended(too_long: bool) -> None:
         if too_long:
             diagnostics.write(f"it sent a message of more than {LONGEST_MESSAGE:,} bytes")
         on_end()
-        tasks.start_soon(read_rest)
 
-    async def read_rest() -> None:
-        assert process.stdout is not None
-        try:
-            with suppress(*GONE):
-                async for _ in process.stdout:  # a pipe that is not read to its end is never closed
-                    pass
-        finally:
-            at_end.set()  # also when it is cancelled: nothing reads any more, so there is nothing to wait for
-
-    async def read_stderr() -> None:
-        assert process.stderr is not None
-        try:
-            with suppress(*GONE):
-                async for chunk in process.stderr:
-                    diagnostics.feed(chunk)
-        finally:
-            stderr_at_end.set()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(read_stderr)
-        incoming = MessageReader(read, longest=LONGEST_MESSAGE, on_end=ended)
-        outgoing = MessageWriter(write, on_gone=incoming.end)  # a request that cannot be sent is not waited for
-        try:
-            yield incoming, outgoing
-        finally:
-            with anyio.CancelScope(shield=True):
-                await outgoing.aclose()
-                await incoming.aclose()
-                diagnostics.ended(await _end(process, grace()))
-                with anyio.move_on_after(_DRAIN_SECONDS):
-                    await at_end.wait()
-                    await stderr_at_end.wait()
-                for pipe in (process.stdout, process.stderr):
-                    with suppress(*GONE):
-                        if pipe is not None:
-                            await pipe.aclose()
-            tasks.cancel_scope.cancel()
+    incoming = MessageReader(stdout, longest=LONGEST_MESSAGE, on_end=ended)
+    outgoing = MessageWriter(stdin, on_gone=incoming.end)  # a request that cannot be sent is not waited for
+    errors = asyncio.create_task(_read_to_end(stderr, diagnostics.feed))
+    try:
+        yield incoming, outgoing
+    finally:
+        with anyio.CancelScope(shield=True):
+            await outgoing.aclose()
+            await incoming.aclose()
+            rest = asyncio.create_task(_read_to_end(stdout))  # a pipe that is not read to its end is never closed
+            diagnostics.ended(await _end(process, stdin, grace()))
+            await asyncio.wait((rest, errors), timeout=_DRAIN_SECONDS)
+            for task in (rest, errors):
+                task.cancel()
+            await asyncio.gather(rest, errors, return_exceptions=True)
+            if stdin.transport.get_write_buffer_size():
+                stdin.transport.abort()  # what the process did not read: a child may hold the other end open
+            process.close()
+            with suppress(*GONE):  # of a write to a dead process: up to Python 3.11.4, it is logged unless it is seen
+                await stdin.wait_closed()
 
 
-async def _end(process: Process, grace: float) -> int | None:
+async def _read_to_end(stream: asyncio.StreamReader, take: Callable[[bytes], None] = lambda _: None) -> None:
+    with suppress(*GONE):
+        while piece := await stream.read(_PIECE):
+            take(piece)
+
+
+async def _end(process: asyncio.SubprocessTransport, stdin: asyncio.StreamWriter, grace: float) -> int | None:
     """End the process and its children: close its input, then send TERM, then KILL.
 
     Returns:
         Its exit code, if it ended without a signal from here.
     """
-    with suppress(*GONE):
-        if process.stdin is not None:
-            await process.stdin.aclose()
+    stdin.close()
     code: int | None = None
     for sent in (signal.SIGTERM, signal.SIGKILL):
         await _exited(process, grace / 2)
         if sent is signal.SIGTERM:
-            code = process.returncode
+            code = process.get_returncode()
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sent)  # the leader may have ended, and left others in its group
+            os.killpg(process.get_pid(), sent)  # the leader may have ended, and left others in its group
     await _exited(process, 1.0)  # only a process in uninterruptible I/O survives SIGKILL
     return code
 
 
-async def _exited(process: Process, seconds: float) -> None:
+async def _exited(process: asyncio.SubprocessTransport, seconds: float) -> None:
     """Return when the process has ended, or after `seconds`."""
     with anyio.move_on_after(seconds):
         # Not `wait()`: that waits for the pipes as well, which a child of the process may hold open.
-        while process.returncode is None:  # noqa: ASYNC110
+        while process.get_returncode() is None:  # noqa: ASYNC110
             await anyio.sleep(_POLL)

@@ -37,7 +37,6 @@ __all__ = [
     "on_behalf_of",
     "reaches",
     "stamp",
-    "stamped",
 ]
 
 _METHOD = "tools/call"
@@ -82,12 +81,15 @@ class DirectCalls:
 
     @asynccontextmanager
     async def wrap(self, transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[tuple[Any, Any]]:
-        """`transport` for the session, whose streams the calls share where there is only one connection."""
+        """`transport` for the session, whose streams the calls share where there is only one connection.
+
+        What the session sends is stamped for its client, and what it stamps itself is kept for the calls.
+        """
         try:
-            async with stamped(transport, self._envelope) as (read, write):
+            async with transport as (read, write):
                 if self._is_process:
                     self._lines = StreamRequests(read, write)
-                yield self._lines or read, write
+                yield self._lines or read, _Stamping(write, self._envelope)
         finally:
             if self._http is not None:
                 self._http.close()
@@ -187,13 +189,6 @@ class Envelope:
     def seen(self, meta: dict[str, Any]) -> None:
         """Keep what all requests have in common."""
         self.meta = {key: meta[key] for key in _ENVELOPE if key in meta}
-
-
-@asynccontextmanager
-async def stamped(transport: AbstractAsyncContextManager[Any], envelope: Envelope) -> AsyncGenerator[tuple[Any, Any]]:
-    """`transport`, with each request stamped for its client, and what the package stamps kept in `envelope`."""
-    async with transport as (read, write):
-        yield read, _Stamping(write, envelope)
 
 
 class _Stamping(WatchedSends):

@@ -76,6 +76,7 @@ class Upstream:
         login: ServerLogin | None = None,
     ) -> None:
         self.given = given
+        self.name = given.name
         self.server = given.server
         """How it was last reached, with its passwords."""
         self.login = login
@@ -114,11 +115,6 @@ class Upstream:
             self._state = replace(self._state, status="failed", reason=reason, remedy=remedy, last_error=error)
         elif listing is None or not given.lazy:
             self._wanted.set()
-
-    @property
-    def name(self) -> str:
-        """Name in the configuration."""
-        return self.given.name
 
     @property
     def state(self) -> ServerState:
@@ -358,7 +354,7 @@ class Upstream:
 
     def _wrapped(self, transport: AbstractAsyncContextManager[Any]) -> AbstractAsyncContextManager[Any]:
         assert self._direct is not None
-        return self._direct.wrap(self._lists.wrap(transport))
+        return self._lists.wrap(self._direct.wrap(transport))
 
     async def _watch(self, client: Client, closed: anyio.Event) -> None:
         """Follow what the server lists until the connection ends, which raises why."""
