@@ -91,7 +91,7 @@ def test_every_name_of_a_door_is_the_one_that_type_checkers_see(door: ModuleType
     own = {"__version__"} if door is hikidashi else set[str]()
     assert set(dir(door)) == {*own, *(name for name, _ in homes(door))}
     for name, home in homes(door):
-        there = import_module(home, door.__name__) if home != "." else door
+        there = import_module(home, door.__package__) if home != "." else door
         assert getattr(door, name) is getattr(there, name)
 
 
@@ -203,6 +203,7 @@ BESIDE = {
     ("texts", "errors"),
     ("tool", "tokens"),
     ("config", "providers"),
+    ("agents", "apps"),
     ("search", "servers"),
 }
 

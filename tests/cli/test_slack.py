@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hikidashi.agents.slack.manifest import BOT_EVENTS, BOT_SCOPES, app_manifest
+from hikidashi.apps.slack.manifest import BOT_EVENTS, BOT_SCOPES, app_manifest
 from hikidashi.cli import main
 from hikidashi.testing import MessagesServer, SlackServer, fault, say
 

@@ -25,7 +25,7 @@ ALLOWED = {
     # The writer of the index begins a transaction in one method and ends it in another.
     "web/local/database.py": {"transactions: common.sqlite.transaction"},
     # A lock file that stays open as long as the process lives.
-    "agents/slack/_questions.py": {"private files: common.files"},
+    "apps/slack/questions.py": {"private files: common.files"},
     "gateway/daemon.py": {"private files: common.files"},
     "gateway/auth/logins.py": {"private files: common.files"},
     # The folders of other programs.

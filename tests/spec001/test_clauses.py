@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from strands.types.tools import AgentTool, ToolContext
 
-from hikidashi.agents.conversation import Message, ToolReturned
-from hikidashi.agents.responder import make_responder
-from hikidashi.agents.strands import StrandsResponder
+from hikidashi.apps.factory import make_responder
+from hikidashi.apps.responder import Message, ToolReturned
+from hikidashi.apps.strands import StrandsResponder
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, load_config
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say, tavily_fault
 from hikidashi.web.strands import (

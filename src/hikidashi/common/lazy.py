@@ -35,12 +35,13 @@ def lazy(
     package: str, home_of: Mapping[str, str], names: Sequence[str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for `package`, from a table of its own."""
+    parent: str = sys.modules[package].__package__ or package  # the package itself, or that of a module
 
     def load(name: str) -> object:
         home = home_of.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = import_module(f".{name}", package) if home == "." else getattr(import_module(home, package), name)
+        value = import_module(f".{name}", parent) if home == "." else getattr(import_module(home, parent), name)
         setattr(sys.modules[package], name, value)  # so that this function is not called again
         return value
 

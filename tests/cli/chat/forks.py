@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 _IMPORTED_ONCE = (
     "hikidashi.cli.app",
     "hikidashi.cli.chat.run",
-    "hikidashi.agents.pydantic_ai_responder",
-    "hikidashi.agents.strands",
+    "hikidashi.apps.pydantic_ai",
+    "hikidashi.apps.strands",
     "hikidashi.claude.model",
     "hikidashi.web.pydantic_ai",
     "hikidashi.web.strands",

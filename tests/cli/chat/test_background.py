@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
-from hikidashi.agents.conversation import AnswerEvent, Message, TextDelta
+from hikidashi.apps.responder import AnswerEvent, Message, TextDelta
 from hikidashi.cli.chat.background import BackgroundResponder
 from hikidashi.errors import MissingExtra
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.agents.conversation import Message
+from hikidashi.apps.responder import Message
 from hikidashi.cli.chat.conversations import ConversationSaver, ConversationStore, _name_of
 from hikidashi.cli.chat.storage import Transcript
 from hikidashi.testing import say

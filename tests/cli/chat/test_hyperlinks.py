@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
-from hikidashi.agents.conversation import AnswerEvent, TextDelta, ToolReturned
+from hikidashi.apps.responder import AnswerEvent, TextDelta, ToolReturned
 from hikidashi.cli.chat.hyperlinks import supports_hyperlinks
 from hikidashi.cli.chat.screen import JsonScreen, TerminalScreen
 from hikidashi.cli.chat.words import WORDS

@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
-from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
+from hikidashi.apps.responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
 from hikidashi.cli.chat.screen import JsonScreen, PlainScreen, Screen, TerminalScreen
 from hikidashi.cli.chat.words import WORDS
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import aclosing
 
-from hikidashi.agents.conversation import AnswerEvent, Message, Responder
+from hikidashi.apps.responder import AnswerEvent, Message, Responder
 
 __all__ = ["BackgroundResponder"]
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hikidashi.agents.conversation import Message
+from hikidashi.apps.responder import Message
 from hikidashi.common.files import create_private, private_folder
 from hikidashi.common.unicode import well_formed
 

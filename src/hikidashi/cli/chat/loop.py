@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from hikidashi.agents.conversation import AnswerFailed, Message, Responder, TextDelta, ToolReturned
+from hikidashi.apps.responder import AnswerFailed, Message, Responder, TextDelta, ToolReturned
 from hikidashi.errors import HikidashiError
 
 from ..output import print_error

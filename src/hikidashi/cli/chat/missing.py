@@ -11,7 +11,7 @@ import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 
-from hikidashi.agents.failures import sentence
+from hikidashi.apps.failures import sentence
 from hikidashi.config import Config
 from hikidashi.errors import ConfigError, HikidashiError
 from hikidashi.providers import Package
@@ -47,7 +47,7 @@ def startup_problems(config: Config) -> list[HikidashiError]:
     """
     if missing := list(_missing(config, os.environ, "en")):
         return missing
-    from hikidashi.agents.responder import make_responder
+    from hikidashi.apps.factory import make_responder
 
     async def made() -> None:
         await make_responder(config).aclose()

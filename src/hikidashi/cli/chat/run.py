@@ -14,8 +14,8 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
-from hikidashi.agents.conversation import Message, Responder
-from hikidashi.agents.responder import make_responder
+from hikidashi.apps.factory import make_responder
+from hikidashi.apps.responder import Message, Responder
 from hikidashi.common.files import state_folder
 from hikidashi.config import Config, WebSearchConfig
 

@@ -17,8 +17,8 @@ from rich.markdown import Markdown
 from rich.status import Status
 from rich.text import Text
 
-from hikidashi.agents.citations import Citations, FoundSources
-from hikidashi.agents.conversation import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
+from hikidashi.apps.citations import Citations, FoundSources
+from hikidashi.apps.responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
 from hikidashi.web.answers.fence import unfenced
 
 from ..tools.text import clean, clean_lines, cut

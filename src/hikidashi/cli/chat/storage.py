@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hikidashi.agents.conversation import Message
+from hikidashi.apps.responder import Message
 from hikidashi.common.files import make_private, replace_file
 from hikidashi.common.unicode import well_formed
 

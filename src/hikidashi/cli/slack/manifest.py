@@ -7,7 +7,7 @@ import json
 import typer
 import yaml
 
-from hikidashi.agents.slack.manifest import app_manifest
+from hikidashi.apps.slack.manifest import app_manifest
 
 __all__ = ["print_manifest"]
 

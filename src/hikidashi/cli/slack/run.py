@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.text import Text
 
-from hikidashi.agents.conversation import Responder
-from hikidashi.agents.responder import make_responder
-from hikidashi.agents.slack import Identity, SlackBot
+from hikidashi.apps.factory import make_responder
+from hikidashi.apps.responder import Responder
+from hikidashi.apps.slack.bot import Identity, SlackBot
 from hikidashi.common.files import state_folder
 from hikidashi.config import Config, SlackConfig
 from hikidashi.errors import ConfigError

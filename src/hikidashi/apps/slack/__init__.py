@@ -1,0 +1,3 @@
+"""The Slack bot: Socket Mode, threads, live updates, mrkdwn."""
+
+from __future__ import annotations
