@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from hikidashi.cli.wrap import wrapped, wrapped_at_spaces
+from hikidashi.cli.output import wrapped, wrapped_at_spaces
 
 
 @pytest.mark.parametrize(

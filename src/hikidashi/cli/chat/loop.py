@@ -14,8 +14,7 @@ from rich.text import Text
 from hikidashi.apps.responder import AnswerFailed, Message, Responder, TextDelta, ToolReturned
 from hikidashi.errors import HikidashiError
 
-from ..output import print_error
-from ..tools.text import clean_lines
+from ..output import clean_lines, print_error
 from .conversations import ConversationSaver
 from .questions import QuestionReader
 from .screen import Screen

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from hikidashi.common.files import state_folder
 
-from ..output import Language, stdout
-from ..tools.text import cut
+from ..output import Language, cut, stdout
 from .conversations import ConversationStore, SavedConversation
 from .words import WORDS
 

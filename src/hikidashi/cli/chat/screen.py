@@ -21,7 +21,7 @@ from hikidashi.apps.citations import Citations, FoundSources
 from hikidashi.apps.responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
 from hikidashi.web.answers.fence import unfenced
 
-from ..tools.text import clean, clean_lines, cut
+from ..output import clean, clean_lines, cut
 from .blocks import MarkdownBlocks
 from .live_lines import LiveLines
 from .words import Words

@@ -7,7 +7,7 @@ import json
 from rich.console import Console
 from rich.text import Text
 
-from ..wrap import wrapped
+from ..output import wrapped
 from .report import Part, Report
 
 __all__ = ["print_report"]

@@ -37,9 +37,7 @@ from hikidashi.gateway.names import LONGEST_CLIENT_NAME, OUR_NAME
 from hikidashi.gateway.options import GatewayServer
 from hikidashi.servers.clients import CLIENTS, Client, Machine, client_named
 
-from ..output import print_error, print_text, stderr, stdout
-from ..tools.text import clean, clean_lines, counted
-from ..wrap import wrapped
+from ..output import clean, clean_lines, counted, print_error, print_text, stderr, stdout, wrapped
 from .files import config_files
 
 __all__ = [

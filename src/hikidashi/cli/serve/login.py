@@ -71,7 +71,7 @@ def login(
 
     from hikidashi.gateway.auth.login_flow import KnownClient
 
-    from ..tools.text import counted
+    from ..output import counted
 
     secret = None if client_secret_env is None else os.environ.get(client_secret_env, "")
     if secret == "":
@@ -116,7 +116,7 @@ async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
     """Log in, keep the login, and return how many tools the server has for it."""
     from hikidashi.gateway.auth.login_flow import KnownClient, log_in, tools_with_login
 
-    from ..tools.text import clean
+    from ..output import clean
 
     def show(url: str) -> None:
         typer.echo(f"Log in to {given.name} on this page:\n{clean(url)}")
@@ -145,7 +145,7 @@ def _forget_listing(given: GatewayServer) -> None:
 def _server(name: str, config: list[Path] | None) -> GatewayServer:
     from hikidashi.gateway.config import read_servers
 
-    from ..tools.text import clean
+    from ..output import clean
     from .files import config_files, default_files
 
     # The person's own files first: a project could name another server alike.

@@ -24,9 +24,7 @@ from hikidashi.errors import HikidashiError
 from hikidashi.gateway.config import is_own_format, read_servers
 
 from ...gateway.shim import ask_daemon, sockets_folder
-from ..output import print_text, stderr, stdout
-from ..tools.text import clean, counted
-from ..wrap import wrapped
+from ..output import clean, counted, print_text, stderr, stdout, wrapped
 from .files import default_files
 
 __all__ = [

@@ -19,8 +19,7 @@ from hikidashi.search.sources import catalog_from, catalog_of
 from hikidashi.servers.config import read_mcp_config
 from hikidashi.tool import Tool
 
-from ..output import print_text, stderr
-from .text import clean, counted
+from ..output import clean, counted, print_text, stderr
 
 __all__ = ["Loaded", "load", "make_ready"]
 

@@ -14,9 +14,7 @@ from hikidashi.search.overlay import Overlay
 from hikidashi.search.records.found_by import FoundByCounts, Preloading
 from hikidashi.search.records.report import Missed, Proposal, Report
 
-from ..output import stderr
-from ..wrap import wrapped
-from .text import clean, counted, cut, more
+from ..output import clean, counted, cut, more, stderr, wrapped
 
 __all__ = ["print_report", "write_overlay"]
 

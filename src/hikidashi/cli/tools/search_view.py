@@ -15,9 +15,8 @@ from hikidashi.search import ToolMatch
 from hikidashi.search.engine.explain import Explanation
 from hikidashi.search.engine.naming import names_listed
 
-from ..wrap import wrapped
+from ..output import clean, counted, cut, is_bounded, print_row, wrapped
 from .load import Loaded
-from .text import clean, counted, cut, is_bounded, print_row
 
 __all__ = ["print_matches"]
 

@@ -7,10 +7,9 @@ import json
 from rich.console import Console
 from rich.text import Text
 
-from ..wrap import wrapped
+from ..output import clean, counted, cut, wrapped
 from .budget import Budget
 from .load import Loaded
-from .text import clean, counted, cut
 
 __all__ = ["print_budget"]
 

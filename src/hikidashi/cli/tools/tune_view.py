@@ -13,9 +13,8 @@ from hikidashi.search.tuning.measuring import Figure, Measured, figure
 from hikidashi.search.tuning.questions import Selection
 from hikidashi.search.tuning.tune import Outcome
 
-from ..wrap import wrapped
+from ..output import clean, counted, wrapped
 from .load import Loaded
-from .text import clean, counted
 
 __all__ = ["print_outcome"]
 

@@ -25,10 +25,8 @@ from hikidashi.search.engine.meaning.adapter import (
 )
 from hikidashi.search.overlay import Overlay
 
-from ..output import stderr, stdout
-from ..wrap import wrapped
+from ..output import clean, counted, stderr, stdout, wrapped
 from .load import load
-from .text import clean, counted
 
 if TYPE_CHECKING:
     from hikidashi.search.tuning.tune import Progress as Report

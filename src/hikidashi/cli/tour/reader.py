@@ -15,8 +15,7 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from ..tools.text import clean, cut
-from ..wrap import wrapped
+from ..output import clean, cut, wrapped
 from .stage import Bilingual
 
 __all__ = ["JsonLines", "Reader"]

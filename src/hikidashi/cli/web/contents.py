@@ -12,8 +12,7 @@ from rich.text import Text
 
 from hikidashi.web.local import ListedDocument, LocalIndex
 
-from ..output import Language, print_text, stderr, stdout
-from ..tools.text import clean
+from ..output import Language, clean, print_text, stderr, stdout
 from .indexing import name_of
 from .view import print_json
 

@@ -23,8 +23,7 @@ from hikidashi.web.crawl_options import CrawlOptions
 from hikidashi.web.local import IndexTotals, IngestEvent, LocalIndex, ingest
 from hikidashi.web.local.sources import Snapshot, changed, is_web_address, snapshot
 
-from ..output import Language, stderr, stdout
-from ..tools.text import clean, counted
+from ..output import Language, clean, counted, stderr, stdout
 from .view import print_json
 
 __all__ = ["name_of", "run_index"]
