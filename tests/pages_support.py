@@ -194,8 +194,8 @@ def _check_arguments(arguments: list[str], where: str, *, complete: bool) -> Non
     command, name = _root(), "hikidashi"
     while hasattr(command, "commands") and arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
-        assert name in command.commands, f"{where}: there is no command {name!r}"
-        command = command.commands[name]
+        command = command.get_command(typer.Context(command), name)
+        assert command is not None, f"{where}: there is no command {name!r}"
     if hasattr(command, "commands"):
         return
     try:

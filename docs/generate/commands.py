@@ -36,8 +36,9 @@ def _leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         yield name, command
         return
-    for inner, below in command.commands.items():
-        yield from _leaves(f"{name} {inner}".strip(), below)
+    context = typer.Context(command)
+    for inner in command.list_commands(context):
+        yield from _leaves(f"{name} {inner}".strip(), command.get_command(context, inner))
 
 
 def _anchor(name: str) -> str:

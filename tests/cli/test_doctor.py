@@ -14,10 +14,18 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from hikidashi.cli import doctor
 from hikidashi.cli.app import app
-from hikidashi.cli.doctor import Check, Report, claude_code, packages, print_report
-from hikidashi.cli.doctor.keys import check_keys, known_keys
-from hikidashi.cli.doctor.packages import Need, check_extras, needs_by_extra
+from hikidashi.cli.doctor import (
+    Check,
+    Diagnosis,
+    Need,
+    check_extras,
+    check_keys,
+    known_keys,
+    needs_by_extra,
+    print_diagnosis,
+)
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -167,9 +175,9 @@ def test_needs_are_read_from_package_metadata() -> None:
 
 def test_a_source_folder_that_was_never_installed_has_no_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(name: str) -> list[str]:
-        raise packages.metadata.PackageNotFoundError(name)
+        raise doctor.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(packages.metadata, "requires", nowhere)
+    monkeypatch.setattr(doctor.metadata, "requires", nowhere)
     assert needs_by_extra() == {}
 
 
@@ -187,12 +195,12 @@ def script(tmp_path: Path, body: str) -> Path:
 
 def test_the_cli_gets_a_home_of_its_own(tmp_path: Path) -> None:
     path = script(tmp_path, 'test "$HOME" = "$CLAUDE_CONFIG_DIR" && touch "$HOME/mark" && echo "9.9 $1"')
-    check = claude_code.check_cli(path, needed=True)
+    check = doctor.check_cli(path, needed=True)
     assert (check.status, check.found) == ("ok", f"9.9 at {path}")
 
 
 def test_a_cli_that_says_nothing_still_runs(tmp_path: Path) -> None:
-    assert claude_code.check_cli(script(tmp_path, "true"), needed=True).found.startswith("an unknown version")
+    assert doctor.check_cli(script(tmp_path, "true"), needed=True).found.startswith("an unknown version")
 
 
 @pytest.mark.parametrize(
@@ -204,7 +212,7 @@ def test_a_cli_that_says_nothing_still_runs(tmp_path: Path) -> None:
     ],
 )
 def test_a_cli_that_does_not_work_is_a_problem(tmp_path: Path, body: str, found: str) -> None:
-    check = claude_code.check_cli(script(tmp_path, body), needed=True, seconds=0.2 if "sleep" in body else 10)
+    check = doctor.check_cli(script(tmp_path, body), needed=True, seconds=0.2 if "sleep" in body else 10)
     assert check.status == "problem"
     assert check.found == f"{tmp_path / 'claude'} {found}"
     assert check.remedy
@@ -213,13 +221,13 @@ def test_a_cli_that_does_not_work_is_a_problem(tmp_path: Path, body: str, found:
 def test_a_cli_that_cannot_be_started_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "claude"
     path.touch(mode=0o644)
-    check = claude_code.check_cli(path, needed=False)
+    check = doctor.check_cli(path, needed=False)
     assert (check.status, check.found) == ("problem", f"{path} cannot be started: Permission denied")
 
 
 def test_a_missing_cli_is_a_problem_only_for_those_who_have_the_sdk() -> None:
-    assert claude_code.check_cli(None, needed=True).status == "problem"
-    missing = claude_code.check_cli(None, needed=False)
+    assert doctor.check_cli(None, needed=True).status == "problem"
+    missing = doctor.check_cli(None, needed=False)
     assert (missing.status, missing.remedy) == ("absent", "pip install 'hikidashi[claude]'")
 
 
@@ -229,25 +237,25 @@ def test_the_cli_on_path_is_found_where_the_sdk_has_none(monkeypatch: pytest.Mon
         spec.submodule_search_locations = [str(tmp_path / name)]
         return spec
 
-    monkeypatch.setattr(claude_code, "find_spec", bare_sdk)
+    monkeypatch.setattr(doctor, "find_spec", bare_sdk)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert claude_code.find_cli() is None
+    assert doctor.find_cli() is None
     path = script(tmp_path, "true")
-    assert claude_code.find_cli() == path
+    assert doctor.find_cli() == path
 
 
 @pytest.mark.parametrize(("platform", "hint"), [("linux", False), ("darwin", True)])
 def test_a_login_is_a_file_that_is_there(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, platform: str, hint: bool
 ) -> None:
-    monkeypatch.setattr(claude_code.sys, "platform", platform)
+    monkeypatch.setattr(doctor.sys, "platform", platform)
     monkeypatch.setenv("HOME", str(tmp_path))
-    absent = claude_code.check_login({})
+    absent = doctor.check_login({})
     assert (absent.status, "keychain" in absent.found) == ("absent", hint)
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / ".credentials.json").write_text('{"token": "sk-test"}')
-    assert claude_code.check_login({}).found == "there is one in ~/.claude"
-    assert claude_code.check_login({"CLAUDE_CONFIG_DIR": str(tmp_path)}).status == "absent"
+    assert doctor.check_login({}).found == "there is one in ~/.claude"
+    assert doctor.check_login({"CLAUDE_CONFIG_DIR": str(tmp_path)}).status == "absent"
 
 
 def test_problems_are_counted_and_marked_for_people() -> None:
@@ -259,7 +267,7 @@ def test_problems_are_counted_and_marked_for_people() -> None:
         Check(area="key", name="A_KEY", status="problem", found="set, but empty", remedy="unset A_KEY"),
     )
     file = io.StringIO()
-    print_report(Report(checks), Console(file=file, width=60, highlight=False), as_json=False)
+    print_diagnosis(Diagnosis(checks), Console(file=file, width=60, highlight=False), as_json=False)
     assert file.getvalue() == (
         "\nBase\n  ✓ Python  3.14\n"
         "\nExtras\n  · mcp     not installed: mcp\n            pip install 'hikidashi[mcp]'\n"
@@ -292,9 +300,8 @@ def test_where_only_the_cli_inside_the_sdk_is_there_the_login_names_it(
     claude.chmod(0o755)
     environment = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert claude_code.check_login(environment).remedy == "To use a subscription, run `claude` and log in."
+    assert doctor.check_login(environment).remedy == "To use a subscription, run `claude` and log in."
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     assert (
-        claude_code.check_login(environment).remedy
-        == "To use a subscription, run the CLI above, by its path, and log in."
+        doctor.check_login(environment).remedy == "To use a subscription, run the CLI above, by its path, and log in."
     )

@@ -17,9 +17,7 @@ import yaml
 
 from hikidashi.agents import Message, make_responder
 from hikidashi.cli.chat.missing import startup_problems
-from hikidashi.cli.doctor.keys import check_keys
-from hikidashi.cli.doctor.packages import needs_by_extra
-from hikidashi.cli.doctor.providers import check_providers
+from hikidashi.cli.doctor import check_keys, check_providers, needs_by_extra
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, check_config, load_config
 from hikidashi.errors import ConfigError, MissingExtra, TavilyAPIError
 from hikidashi.providers import (

@@ -16,7 +16,7 @@ from hikidashi.config import Config
 from hikidashi.errors import ConfigError, HikidashiError
 from hikidashi.providers import Package
 
-from ..doctor.claude_code import check_login
+from ..doctor import check_login
 from ..output import Language
 
 __all__ = ["anything_missing", "first_problem", "startup_problems"]

@@ -14,7 +14,7 @@ from hikidashi.search.tuning.questions import Selection
 from hikidashi.search.tuning.tune import Outcome
 
 from ..output import clean, counted, wrapped
-from .load import Loaded
+from .catalog import Loaded
 
 __all__ = ["print_outcome"]
 

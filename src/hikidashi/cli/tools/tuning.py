@@ -26,7 +26,7 @@ from hikidashi.search.engine.meaning.adapter import (
 from hikidashi.search.overlay import Overlay
 
 from ..output import clean, counted, stderr, stdout, wrapped
-from .load import load
+from .catalog import load
 
 if TYPE_CHECKING:
     from hikidashi.search.tuning.tune import Progress as Report

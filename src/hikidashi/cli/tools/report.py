@@ -1,31 +1,71 @@
-"""The report on recorded searches, for a person or as JSON."""
+"""`hikidashi tools report`: what recorded searches say about the tools, for a person or as JSON."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from hikidashi.search.overlay import Overlay
-from hikidashi.search.records.found_by import FoundByCounts, Preloading
-from hikidashi.search.records.report import Missed, Proposal, Report
+from ..output import clean, counted, cut, more, print_json, print_wrapped, stderr, stdout, wrapped
+from .catalog import CatalogOption, JsonOption, McpOption, TimeoutOption, load
 
-from ..output import clean, counted, cut, more, stderr, wrapped
+if TYPE_CHECKING:
+    from hikidashi.search.overlay import Overlay
+    from hikidashi.search.records.found_by import FoundByCounts, Preloading
+    from hikidashi.search.records.report import Missed, Proposal, Report
 
-__all__ = ["print_report", "write_overlay"]
+__all__ = ["EXAMPLES", "report"]
+
+EXAMPLES = """\b
+Examples:
+  hikidashi tools report --log searches.db --catalog tools.json
+  hikidashi tools report --log searches.db --mcp .mcp.json --json
+  hikidashi tools report --log searches.db --mcp .mcp.json --overlay my.yaml
+"""
 
 _SHOWN = 10
 _WORDS_SHOWN = 8  # more than fit into one description
 
 
-def print_report(console: Console, report: Report, *, as_json: bool) -> None:
+def report(
+    log: Annotated[Path, typer.Option(metavar="FILE", help="The searches that a SearchLog recorded.")],
+    *,
+    catalog: CatalogOption = None,
+    mcp: McpOption = None,
+    overlay: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Read this overlay, and write what searches agree on.", show_default=False),
+    ] = None,
+    timeout: TimeoutOption = 30.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what recorded searches say about a catalogue.
+
+    Searches that found nothing, tools that are never found or called, tools that could stay loaded, and words that
+    several searches used and descriptions lack. With --overlay these words become aliases in a file, which
+    `tools search --overlay` and `ToolCatalog(overlay=...)` read.
+    """
+    from hikidashi.search.overlay import Overlay
+    from hikidashi.search.records.log import SearchLog
+    from hikidashi.search.records.report import report as report_on
+
+    known = Overlay.read(overlay) if overlay is not None and overlay.exists() else Overlay()
+    with SearchLog(log, must_exist=True) as records:
+        found = report_on(records, load(catalog, mcp, seconds=timeout, overlay=known).catalog)
+    _print_report(stdout(), found, as_json=as_json)
+    if overlay is not None:
+        _write_overlay(known, found, overlay)
+
+
+def _print_report(console: Console, report: Report, *, as_json: bool) -> None:
     """Print `report` in sections, each with what to do, or as one JSON object."""
     if as_json:
-        print(json.dumps(report.as_json(), ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
+        print_json(report.as_json())
         return
     console.print(
         Text(
@@ -71,7 +111,7 @@ def print_report(console: Console, report: Report, *, as_json: bool) -> None:
     _print_proposals(console, report.proposals)
 
 
-def write_overlay(known: Overlay, report: Report, path: Path) -> None:
+def _write_overlay(known: Overlay, report: Report, path: Path) -> None:
     """Add the words that searches agree on to an overlay, as aliases, and report it on standard error.
 
     Raises:
@@ -149,8 +189,7 @@ def _print_head(console: Console, title: str, count: int, remedy: str) -> None:
 
 
 def _print_sentence(console: Console, sentence: str, style: str = "") -> None:
-    for line in wrapped(Text(sentence, style), console.width - 2):
-        console.print(Text("  ") + line)
+    print_wrapped(console, Text(sentence, style), indent="  ")
 
 
 def _print_proposals(console: Console, proposals: Sequence[Proposal]) -> None:

@@ -1,24 +1,48 @@
-"""Two audiences: a person at a terminal, and a program that reads lines of JSON."""
+"""`hikidashi tour`: all MCP servers behind one, tools on the real Claude Code CLI, tool search and the web.
+
+What is shown is in `tour_acts`; here it is started, and printed for a person at a terminal or as lines of JSON.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from ..output import clean, cut, wrapped
-from .stage import Bilingual
+import hikidashi
+from hikidashi.common.exceptions import is_group
 
-__all__ = ["JsonLines", "Reader"]
+from .doctor import require_cli
+from .output import Language, clean, cut, language_of_environment, stderr, stdout, wrapped
+
+if TYPE_CHECKING:
+    from .tour_acts import Stage
+
+__all__ = ["EXAMPLES", "Bilingual", "JsonLines", "Reader", "text_in", "tour"]
+
+EXAMPLES = """\b
+Examples:
+  hikidashi tour                         five acts, less than a minute
+  hikidashi tour --lang ja               in Japanese
+  hikidashi tour --no-pause > tour.txt   all at once
+  hikidashi tour --json | jq .event      each step as one JSON object
+"""
 
 # Seconds to read before the next event; none during a run, whose time is shown.
 _PAUSES = {"tour_started": 1.5, "act_started": 1.0, "asked": 1.0, "answered": 1.5, "table": 1.5}
@@ -39,6 +63,86 @@ _LABELS = {
 }
 _STYLES = {"asked": "", "answered": "bold"}  # events that are a text
 _NO_PARAGRAPH = {"found", "returned"}  # events that follow the line before without a blank line
+
+Bilingual = Callable[[str, str], str]
+"""Chooses between a text in English and the same in Japanese."""
+
+
+def text_in(language: Language) -> Bilingual:
+    """The texts of one language."""
+    return lambda english, japanese: japanese if language == "ja" else english
+
+
+def tour(
+    lang: Annotated[Language | None, typer.Option(help="Language of the tour.", show_default="from LANG")] = None,
+    pause: Annotated[
+        bool, typer.Option("--pause/--no-pause", help="Short pauses to read along, on a terminal only.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each step as a line of JSON.")] = False,
+    cli_path: Annotated[
+        Path | None,
+        typer.Option(help="Another Claude Code CLI than the SDK's own.", show_default=False),
+    ] = None,
+    docs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="Documents to search in the last act.", show_default="hikidashi's README"),
+    ] = None,
+) -> None:
+    """See a thousand tools behind one MCP server, and your own in the real Claude Code CLI.
+
+    The model behind it is scripted and listens on 127.0.0.1: no network, no account, no key.
+    Its gateway and servers run in a temporary folder, and end with it.
+    Exit code 1 means that the CLI does not run here, and the last line says why.
+    """
+    language = lang or language_of_environment()
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+    logging.basicConfig(handlers=[logging.NullHandler()])  # an error is printed once, at the end
+    _ = hikidashi.ClaudeCodeModel  # imported first, because its error names the missing extra
+    require_cli(cli_path)
+
+    from .tour_acts import ACTS, Stage
+
+    text = text_in(language)
+    audience = JsonLines() if as_json else Reader(stdout(), text, pause=pause)
+    try:
+        asyncio.run(_tour(Stage(text, audience, cli_path=cli_path, documents=tuple(docs or ())), ACTS, language))
+    except KeyboardInterrupt:
+        stderr().print(text("Stopped. Nothing is left running.", "中断しました。動いたままのものはありません。"))
+        sys.exit(130)
+
+
+async def _tour(stage: Stage, acts: Sequence[Callable[[Stage], Awaitable[None]]], language: Language) -> None:
+    started = time.perf_counter()
+    await stage.tell("tour_started", version=hikidashi.__version__, language=language, model="scripted")
+    for act in acts:
+        try:
+            await act(stage)
+        except BaseExceptionGroup as group:  # an MCP client wraps what happens while it is connected
+            raise _first(group) from None
+    await stage.tell("tour_ended", seconds=time.perf_counter() - started, next_commands=_next_commands(stage.text))
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if is_group(error) else error
+
+
+def _next_commands(text: Bilingual) -> list[tuple[str, str]]:
+    command = _command()
+    return [
+        (f"{command} serve import", text("take over the servers you have", "お使いのサーバーを取り込む")),
+        (f"{command} serve install claude-code", text("or another client", "ほかのクライアントにも")),
+        (f"{command} doctor", text("what works here", "動作環境を調べる")),
+        (f"{command} tour --lang {text('ja', 'en')}", text("the tour in Japanese", "英語で見る")),
+    ]
+
+
+def _command() -> str:
+    """The command as one types it in the current folder: with its path, unless PATH leads to it."""
+    here = Path(sys.executable).with_name("hikidashi")
+    found = shutil.which("hikidashi")
+    if not here.exists() or (found is not None and Path(found) == here):
+        return "hikidashi"
+    return os.path.relpath(here) if here.is_relative_to(Path.cwd()) else str(here)
 
 
 class JsonLines:

@@ -1,24 +1,33 @@
-"""The result of a search, for a person or as JSON."""
+"""`hikidashi tools search`: what a search finds, for a person or as JSON."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from hikidashi.search import ToolMatch
-from hikidashi.search.engine.explain import Explanation
-from hikidashi.search.engine.naming import names_listed
+from ..output import clean, counted, cut, is_bounded, print_json, print_row, print_wrapped, stdout, wrapped
+from .catalog import CatalogOption, JsonOption, Loaded, McpOption, OverlayOption, TimeoutOption, load, make_ready
 
-from ..output import clean, counted, cut, is_bounded, print_row, wrapped
-from .load import Loaded
+if TYPE_CHECKING:
+    from hikidashi.search import ToolMatch
+    from hikidashi.search.engine.explain import Explanation
 
-__all__ = ["print_matches"]
+__all__ = ["EXAMPLES", "search"]
+
+EXAMPLES = """\b
+Examples:
+  hikidashi tools search "send a message" --catalog tools.json
+  hikidashi tools search メールを送る --mcp .mcp.json
+  hikidashi tools search "contact tanaka" --explain --catalog tools.json
+  hikidashi tools search "get_.*_data" --regex --catalog my_app.tools:TOOLS
+"""
 
 _FIELDS = {
     "name": "name",
@@ -29,7 +38,6 @@ _FIELDS = {
     "argument_descriptions": "argument text",
     "argument_values": "argument value",
 }
-
 
 _ALL_IN_ONE = "Tool and score, what it does, and why it matched"
 _NARROWEST = 10  # columns for what a tool does
@@ -42,7 +50,52 @@ _WORDS_ALONE = (
 )
 
 
-def print_matches(
+def search(
+    query: Annotated[
+        str,
+        typer.Argument(metavar="QUERY", help="Words, `select:a,b`, or a pattern with --regex."),
+    ],
+    *,
+    catalog: CatalogOption = None,
+    mcp: McpOption = None,
+    regex: Annotated[bool, typer.Option("--regex", help="QUERY is a regular expression.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many tools at most.", min=1, max=50)] = 5,
+    ranker: Annotated[
+        Literal["auto", "lexical", "hybrid"],
+        typer.Option(help="By words, or by meaning too; auto: by meaning if the encoder can be loaded."),
+    ] = "auto",
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Show how much of a score is from words and from meaning, and what was held back."
+        ),
+    ] = False,
+    overlay: OverlayOption = None,
+    timeout: TimeoutOption = 30.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Show which tools a search finds, best first, and which of their words matched.
+
+    An arrow is a translation or a corrected spelling: 送信→send. A question mark is a tool that the search is not
+    confident of: the nearest there is. Exit code 1 means that nothing was found.
+    """
+    from hikidashi.search.engine.explain import Explanation
+    from hikidashi.search.overlay import overlay_of
+
+    loaded = load(catalog, mcp, seconds=timeout, ranker=ranker, overlay=overlay_of(overlay))
+    if not regex and loaded.catalog.ranks_by_meaning(query):
+        make_ready(loaded.catalog)
+    if explain and not regex:
+        found = loaded.catalog.explain(query, limit=limit)
+    else:
+        search_by = loaded.catalog.search_regex if regex else loaded.catalog.search
+        found = Explanation(search_by(query, limit=limit))
+    _print_matches(stdout(), query, found, loaded, regex=regex, explain=explain, as_json=as_json)
+    if not found.matches:
+        raise typer.Exit(1)
+
+
+def _print_matches(
     console: Console,
     query: str,
     found: Explanation,
@@ -68,7 +121,7 @@ def print_matches(
             answer |= {"held_back": _as_json(found.held_back), "words": found.words, "read": found.read}
             if found.nearest is not None:
                 answer["nearest"] = {"name": found.nearest[0], "nearness": round(found.nearest[1], 4)}
-        print(json.dumps(answer, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
+        print_json(answer)
         return
     is_hybrid = explain and loaded.catalog.ranker == "hybrid" and not regex
     shares = is_hybrid and loaded.catalog.ranks_by_meaning(query)
@@ -77,13 +130,13 @@ def print_matches(
     else:
         _print_nothing(console, query, loaded, regex=regex)
     if unknown:
-        _print_lines(console, [Text(f"No tool is named {', '.join(map(repr, map(clean, unknown)))}.")])
+        print_wrapped(console, Text(f"No tool is named {', '.join(map(repr, map(clean, unknown)))}."))
     if explain and query.strip().startswith(_SELECT):
-        _print_lines(console, [Text(_NAMED)])
+        print_wrapped(console, Text(_NAMED))
     elif explain:
         if is_hybrid and not shares:
-            _print_lines(console, [Text(_WORDS_ALONE)])
-        _print_lines(console, _of_meaning(query, found))
+            print_wrapped(console, Text(_WORDS_ALONE))
+        print_wrapped(console, *_of_meaning(query, found))
         _print_explanation(console, found, shares=shares, regex=regex)
 
 
@@ -92,6 +145,8 @@ def _unknown(query: str, loaded: Loaded) -> list[str]:
     query = query.strip()
     if not query.startswith(_SELECT):
         return []
+    from hikidashi.search.engine.naming import names_listed
+
     names = names_listed(query.removeprefix(_SELECT), loaded.catalog)
     return [name for name in names if name not in loaded.catalog]
 
@@ -150,13 +205,13 @@ def _print_list(console: Console, matches: Sequence[ToolMatch], *, shares: bool)
         texts += [
             Text(f"{_FIELDS.get(name, name)}: {', '.join(map(clean, words))}") for name, words in match.why.items()
         ]
-        _print_lines(console, texts)
+        print_wrapped(console, *texts)
     _print_doubt(console, matches)
 
 
 def _print_doubt(console: Console, matches: Sequence[ToolMatch]) -> None:
     if not matches[0].confident:
-        _print_lines(console, [Text(f"The nearest match, perhaps not the right one. {matches[0].doubt}")])
+        print_wrapped(console, Text(f"The nearest match, perhaps not the right one. {matches[0].doubt}"))
 
 
 def _shares(match: ToolMatch) -> Text:
@@ -184,17 +239,19 @@ def _how_near(nearness: float) -> str:
 
 def _print_explanation(console: Console, found: Explanation, *, shares: bool, regex: bool) -> None:
     if regex:
-        _print_lines(console, [Text("Only searches by words have an explanation.")])
+        print_wrapped(console, Text("Only searches by words have an explanation."))
         return
     texts = [Text.assemble((clean(word), "cyan"), f" is {state}.") for word, state in found.words.items()]
     if texts:
-        _print_lines(console, [Text("Words", "bold"), *texts])
-    _print_lines(console, [Text("Held back", "bold")] + ([] if found.held_back else [Text("No other tool matches.")]))
+        print_wrapped(console, Text("Words", "bold"), *texts)
+    print_wrapped(console, Text("Held back", "bold"))
+    if not found.held_back:
+        print_wrapped(console, Text("No other tool matches."))
     for why, matches in groupby(found.held_back, key=lambda match: match.doubt):
-        _print_lines(console, [Text(why)])
+        print_wrapped(console, Text(why))
         for match in matches:
             line = Text.assemble("  ", (clean(match.name), "green"), f" {match.score:.2f}")
-            _print_lines(console, [Text.assemble(line, ": ", _shares(match)) if shares else line])
+            print_wrapped(console, Text.assemble(line, ": ", _shares(match)) if shares else line)
 
 
 def _print_nothing(console: Console, query: str, loaded: Loaded, *, regex: bool) -> None:
@@ -207,9 +264,4 @@ def _print_nothing(console: Console, query: str, loaded: Loaded, *, regex: bool)
     else:
         texts.append(Text("Try other or fewer words, or a part of a name with --regex."))
         texts.append(Text("If a tool should have been found, add the words people use to its description."))
-    _print_lines(console, texts)
-
-
-def _print_lines(console: Console, texts: Sequence[Text]) -> None:
-    for line in (line for text in texts for line in wrapped(text, console.width)):
-        console.print(line)
+    print_wrapped(console, *texts)

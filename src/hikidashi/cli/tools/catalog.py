@@ -1,4 +1,4 @@
-"""The catalogue that the options of a command name."""
+"""The catalogue that the options of a command name: read from a file, or asked of MCP servers."""
 
 from __future__ import annotations
 
@@ -6,22 +6,51 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress
 from rich.text import Text
 
 from hikidashi.errors import ToolSourceError
-from hikidashi.search import ToolCatalog
-from hikidashi.search.catalog import Ranker
-from hikidashi.search.overlay import Overlay
-from hikidashi.search.sources import catalog_from, catalog_of
-from hikidashi.servers.config import read_mcp_config
-from hikidashi.tool import Tool
 
 from ..output import clean, counted, print_text, stderr
 
-__all__ = ["Loaded", "load", "make_ready"]
+if TYPE_CHECKING:
+    from hikidashi.search import ToolCatalog
+    from hikidashi.search.catalog import Ranker
+    from hikidashi.search.overlay import Overlay
+    from hikidashi.servers.listing import ServerTools
+    from hikidashi.tool import Tool
+
+__all__ = [
+    "CatalogOption",
+    "JsonOption",
+    "Loaded",
+    "McpOption",
+    "OverlayOption",
+    "TimeoutOption",
+    "load",
+    "make_ready",
+]
+
+CatalogOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Tools: JSON or JSONL, MCP's tools/list, or Python as module:attribute.",
+        show_default=False,
+    ),
+]
+McpOption = Annotated[
+    Path | None, typer.Option(metavar="CONFIG", help="MCP servers, such as .mcp.json.", show_default=False)
+]
+TimeoutOption = Annotated[float, typer.Option(metavar="SECONDS", help="How long each MCP server may take.", min=0.1)]
+OverlayOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Aliases and descriptions for tools of others.", show_default=False),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _NAMED = 5
 
@@ -50,14 +79,15 @@ def load(
         ToolSourceError: the tools cannot be read, or no server answered.
         MissingExtra: a package is not installed that the servers or the ranker need.
     """
-    if (catalog is None) == (mcp is None):
-        raise typer.BadParameter("give either --catalog FILE or --mcp CONFIG.")
-    if mcp is not None:
+    from hikidashi.search.sources import catalog_from, catalog_of
+
+    if mcp is not None and catalog is None:
         tools, failed = _of_servers(mcp, seconds)
         loaded = Loaded(catalog_of(tools, str(mcp), ranker=ranker, overlay=overlay), str(mcp), failed)
-    else:
-        assert catalog is not None
+    elif catalog is not None and mcp is None:
         loaded = Loaded(catalog_from(catalog, ranker=ranker, overlay=overlay), catalog)
+    else:
+        raise typer.BadParameter("give either --catalog FILE or --mcp CONFIG.")
     if overlay is not None and (unknown := overlay.unknown(loaded.catalog.names)):
         names = ", ".join(map(clean, unknown[:_NAMED])) + (" …" if len(unknown) > _NAMED else "")
         message = f"The overlay names {counted(len(unknown), 'tool')} that the catalogue does not have: {names}"
@@ -79,11 +109,12 @@ def make_ready(catalog: ToolCatalog) -> None:
 
 
 def _of_servers(config: Path, seconds: float) -> tuple[list[Tool], dict[str, str]]:
+    from hikidashi.servers.config import read_mcp_config
+    from hikidashi.servers.listing import tools_of_servers
+
     servers = read_mcp_config(config)
     if not servers:
         raise ToolSourceError(str(config), "has no enabled server", "Add one under `mcpServers`.")
-    from hikidashi.servers.listing import ServerTools, tools_of_servers
-
     console = stderr()
 
     def report(answer: ServerTools) -> None:
