@@ -11,12 +11,14 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 from claude_agent_sdk import HookContext, HookMatcher
 from claude_agent_sdk.types import HookEvent, HookJSONOutput
 
+from ..common.json import as_object, as_text, is_iterable, is_list, is_mapping, is_object
 from ..convert.claude import shown_name
 from ..errors import InvalidSettingError
 
@@ -58,13 +60,13 @@ class Restrictions:
         """
         properties: Mapping[str, Any] = (schema or {}).get("properties") or {}
         for parameters in self._rules(names):
-            for name, allowed in parameters.items():
+            for name, rule in parameters.items():
                 default: Mapping[str, Any] = properties.get(name) or {}
                 if name not in arguments and "default" not in default:
                     continue
                 value = arguments[name] if name in arguments else default["default"]
-                if not _allows(allowed, value):
-                    reason = f"Refused: parameter {name!r} cannot be {_shown(value)}. Allowed: {_described(allowed)}."
+                if not rule.allows(value):
+                    reason = f"Refused: parameter {name!r} cannot be {_shown(value)}. Allowed: {rule.described}."
                     return f"{reason} Call the tool again with an allowed value, or do without it."
         return None
 
@@ -84,9 +86,7 @@ class Restrictions:
             )
 
         async def check(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
-            arguments = given.get("tool_input")
-            known = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
-            refusal = self.refusal([str(given.get("tool_name"))], known)
+            refusal = self.refusal([str(given.get("tool_name"))], as_object(given.get("tool_input")))
             if refusal is None:
                 return {}
             return {
@@ -99,7 +99,7 @@ class Restrictions:
 
         return {"PreToolUse": [HookMatcher(hooks=[check])]}
 
-    def _rules(self, names: Iterable[str]) -> Iterable[Mapping[str, Allowed]]:
+    def _rules(self, names: Iterable[str]) -> Iterable[Mapping[str, _Rule]]:
         known = set(names)
         return (rules for tool, rules in self._parameters.items() if any(_matches(tool, name) for name in known))
 
@@ -136,8 +136,7 @@ class OwnToolRestrictions:
 
     def refusal(self, name: str, arguments: object, schema: Mapping[str, Any]) -> str | None:
         """Why a call of the tool `name` is refused, for the model to read; `None` if it is not."""
-        given = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
-        return self._restrictions.refusal(self._names(name), given, schema)
+        return self._restrictions.refusal(self._names(name), as_object(arguments), schema)
 
     def _names(self, name: str) -> set[str]:
         return {name} | {f"mcp__{server}__{shown_name(name)}" for server in self._servers}
@@ -149,46 +148,58 @@ def _matches(pattern: str, name: str) -> bool:
     return pattern == name or whole_server or fnmatchcase(name, pattern)
 
 
-def _allows(allowed: Allowed, value: object) -> bool:
-    match allowed:
-        case re.Pattern():
-            return isinstance(value, str) and cast("re.Pattern[str]", allowed).fullmatch(value) is not None
-        case tuple() | set() | frozenset():
-            return any(_equal(one, value) for one in cast("Iterable[object]", allowed))
-        case _ if callable(allowed):
-            try:
-                return bool(cast("Callable[[object], object]", allowed)(value))
-            except Exception:  # a check that raises has not allowed anything
-                logger.exception("the restriction %s failed", _described(allowed))
-                return False
-        case _:
-            return _equal(allowed, value)
+@dataclass(frozen=True)
+class _Rule:
+    """The allowed values of one parameter."""
+
+    allows: Callable[[object], bool]
+    described: str
+
+
+def _rule(allowed: object) -> _Rule | None:
+    """The rule that `allowed` stands for; None if it is nothing that can be checked."""
+    if _is_pattern(allowed):
+        described = f"text that matches {allowed.pattern!r}"
+        rule = _Rule(lambda value: isinstance(value, str) and allowed.fullmatch(value) is not None, described)
+        return rule if isinstance(allowed.pattern, str) else None
+    if callable(allowed):
+        return _rule_of_function(allowed)
+    values = list(allowed) if is_iterable(allowed) and isinstance(allowed, tuple | set | frozenset) else [allowed]
+    try:
+        json.dumps(values, allow_nan=False)
+    except (TypeError, ValueError):
+        return None
+    described = " or ".join(sorted(map(_shown, values))) or "nothing"
+    return _Rule(lambda value: any(_equal(one, value) for one in values), described)
+
+
+def _is_pattern(value: object) -> TypeGuard[re.Pattern[Any]]:
+    return isinstance(value, re.Pattern)
+
+
+def _rule_of_function(function: Callable[[object], object]) -> _Rule:
+    summary = (getattr(function, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
+    described = summary or f"what `{getattr(function, '__name__', type(function).__name__)}` accepts"
+
+    def allows(value: object) -> bool:
+        try:
+            return bool(function(value))
+        except Exception:  # a check that raises has not allowed anything
+            logger.exception("the restriction %s failed", described)
+            return False
+
+    return _Rule(allows, described)
 
 
 def _equal(one: object, other: object) -> bool:
     """Whether two JSON values are the same: `True` is not 1, but 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        left, right = cast("dict[str, object]", one), cast("dict[str, object]", other)
-        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
-    if isinstance(one, list) and isinstance(other, list):
-        items, others = cast("list[object]", one), cast("list[object]", other)
-        return len(items) == len(others) and all(map(_equal, items, others))
+    if is_object(one) and is_object(other):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if is_list(one) and is_list(other):
+        return len(one) == len(other) and all(map(_equal, one, other))
     return one == other
-
-
-def _described(allowed: Allowed) -> str:
-    match allowed:
-        case re.Pattern():
-            return f"text that matches {cast('re.Pattern[str]', allowed).pattern!r}"
-        case tuple() | set() | frozenset():
-            return " or ".join(sorted(map(_shown, cast("Iterable[object]", allowed)))) or "nothing"
-        case _ if callable(allowed):
-            summary = (getattr(allowed, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
-            return summary or f"what `{getattr(allowed, '__name__', type(allowed).__name__)}` accepts"
-        case _:
-            return _shown(allowed)
 
 
 def _shown(value: object) -> str:
@@ -197,43 +208,31 @@ def _shown(value: object) -> str:
 
 
 def _checked_names(given: object) -> tuple[str, ...]:
-    names = list(cast("Iterable[object]", given)) if isinstance(given, Iterable) else [given]
-    if isinstance(given, str) or not all(isinstance(name, str) and name.strip() for name in names):
+    names = tuple(given) if is_iterable(given) else ()
+    if not is_iterable(given) or not all(isinstance(name, str) and name.strip() for name in names):
         raise InvalidSettingError(
-            _DISALLOWED, cast("object", given), "it must be a list of names, such as ['Bash(git push:*)', 'my_tool']"
+            _DISALLOWED, given, "it must be a list of names, such as ['Bash(git push:*)', 'my_tool']"
         )
-    return tuple(cast("list[str]", names))
+    return names
 
 
-def _checked_parameters(given: object) -> dict[str, dict[str, Allowed]]:
+def _checked_parameters(given: object) -> dict[str, dict[str, _Rule]]:
     wanted = "it must be {tool: {parameter: allowed}}, such as {'Bash': {'run_in_background': False}}"
-    if not isinstance(given, Mapping):
+    checked: dict[str, dict[str, _Rule]] = {}
+    if not is_mapping(given):
         raise InvalidSettingError(_RESTRICTIONS, given, wanted)
-    checked: dict[str, dict[str, Allowed]] = {}
-    for tool, parameters in cast("Mapping[object, object]", given).items():
-        if not isinstance(tool, str) or not tool.strip() or "(" in tool or not isinstance(parameters, Mapping):
-            raise InvalidSettingError(_RESTRICTIONS, cast("object", given), wanted)
+    for tool, parameters in given.items():
+        if not as_text(tool).strip() or "(" in tool or not is_mapping(parameters):
+            raise InvalidSettingError(_RESTRICTIONS, given, wanted)
         checked[tool] = {}
-        for name, allowed in cast("Mapping[object, object]", parameters).items():
-            if not isinstance(name, str) or not _is_known(allowed):
+        for name, allowed in parameters.items():
+            rule = _rule(allowed)
+            if rule is None or as_text(name) != name:
                 raise InvalidSettingError(
                     _RESTRICTIONS,
                     {tool: {name: allowed}},
                     "a parameter may be restricted to a JSON value, a tuple or set of JSON values, a compiled pattern, "
                     "or what a function accepts",
                 )
-            checked[tool][name] = allowed
+            checked[tool][name] = rule
     return checked
-
-
-def _is_known(allowed: object) -> bool:
-    if isinstance(allowed, re.Pattern):
-        return isinstance(cast("re.Pattern[Any]", allowed).pattern, str)
-    if callable(allowed):
-        return True
-    values = cast("Iterable[object]", allowed) if isinstance(allowed, tuple | set | frozenset) else [allowed]
-    try:
-        json.dumps(list(values), allow_nan=False)
-    except (TypeError, ValueError):
-        return False
-    return True
