@@ -9,15 +9,16 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
+from typing import Any, Literal, NotRequired, TypedDict, TypeGuard
 
 from pydantic_core import CoreSchema, to_jsonable_python
 from pydantic_core.core_schema import any_schema
 
+from .common.json import is_list, is_mapping, is_object, is_sequence
 from .common.unicode import well_formed
 from .errors import ToolValidationError, Unsupported
 
@@ -212,7 +213,7 @@ class ToolResult:
     def from_mcp(cls, result: Mapping[str, Any]) -> ToolResult:
         """The result in an MCP `tools/call` response; `is_error` is accepted for `isError`."""
         return cls(
-            content=tuple(cast("Iterable[ContentBlock]", result.get("content") or ())),
+            content=tuple(result.get("content") or ()),
             structured_content=result.get("structuredContent"),
             is_error=bool(result.get("isError", result.get("is_error", False))),
             meta=result.get("_meta") or {},
@@ -281,8 +282,7 @@ class Tool:
             raise self._wrong("description", "text; use an empty string for none")
         if not callable(self.call):
             raise self._wrong("call", "an async function that takes the arguments as a dict")
-        aliases: object = cast("object", self.aliases)
-        if not isinstance(aliases, tuple | list) or not all(isinstance(one, str) for one in cast("list[Any]", aliases)):
+        if not is_sequence(self.aliases) or not all(isinstance(one, str) for one in self.aliases):
             raise self._wrong("aliases", "a tuple of texts, such as ('email',)")
         if not isinstance(self.input_schema, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             kind = type(self.input_schema).__name__
@@ -337,15 +337,11 @@ def _plain(value: object) -> Any:
 
 def _finite(value: Any) -> Any:
     """`value`, a JSON value, with NaN and infinities as strings."""
-    match value:
-        case float() if not math.isfinite(value):
-            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
-        case dict():
-            return {key: _finite(item) for key, item in cast("dict[str, Any]", value).items()}
-        case list():
-            return [_finite(item) for item in cast("list[Any]", value)]
-        case _:
-            return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    if is_object(value):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if is_list(value) else value
 
 
 def _str_of(value: object) -> str:
@@ -358,16 +354,14 @@ def _str_of(value: object) -> str:
 
 
 def _is_mcp_result(value: object) -> TypeGuard[Mapping[str, Any]]:
-    if not isinstance(value, Mapping) or not value.keys() <= _RESULT_FIELDS:
+    if not is_mapping(value) or not value.keys() <= _RESULT_FIELDS:
         return False  # an ordinary dict may have a `content` too, and must stay whole
-    result = cast("Mapping[str, Any]", value)
-    content = cast("list[Any]", result.get("content"))
-    return isinstance(content, list) and len(result) + len(content) > 1 and all(map(_is_block, content))  # pyright: ignore[reportUnnecessaryIsInstance]
+    content = value.get("content")
+    return is_list(content) and len(value) + len(content) > 1 and all(map(_is_block, content))
 
 
 def _is_block(value: object) -> bool:
-    if not isinstance(value, Mapping):
+    if not is_mapping(value):
         return False
-    block = cast("Mapping[str, Any]", value)
-    needed = _BLOCK_FIELDS.get(block.get("type", ""))
-    return needed is not None and all(name in block for name in needed)
+    needed = _BLOCK_FIELDS.get(value.get("type", ""))
+    return needed is not None and all(name in value for name in needed)

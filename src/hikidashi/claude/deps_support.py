@@ -14,7 +14,7 @@ import logging
 import math
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from numbers import Number
 from typing import (
@@ -25,9 +25,9 @@ from typing import (
     Literal,
     NotRequired,
     Required,
+    TypeGuard,
     TypeVar,
     Union,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -40,6 +40,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from typing_extensions import ReadOnly, is_typeddict
 
 from ..common.exceptions import without_prefix
+from ..common.json import is_mapping, is_object
 from ..errors import DepsJSONError, TypeHintResolutionError, UnsupportedDepsTypeError
 
 __all__ = ["DepsContext", "check_deps", "check_deps_type", "deserialize_deps", "is_serializable_type", "serialize_deps"]
@@ -63,7 +64,7 @@ _WRAPPERS = (Annotated, Required, NotRequired, ReadOnly)
 
 def is_namedtuple(kind: type[Any]) -> bool:
     """Whether `kind` is a `NamedTuple`."""
-    return issubclass(kind, tuple) and hasattr(cast("Any", kind), "_fields")
+    return hasattr(kind, "_fields") and issubclass(kind, tuple)
 
 
 def type_name(hint: object) -> str:
@@ -123,7 +124,7 @@ def fields_of(hint: Any) -> dict[str, Any] | None:
         return None
     if issubclass(origin, BaseModel):
         origin.model_rebuild(raise_errors=False)
-        return {name: field.annotation for name, field in cast("type[BaseModel]", hint).model_fields.items()}
+        return {name: field.annotation for name, field in hint.model_fields.items()}
     if not (dataclasses.is_dataclass(origin) or is_typeddict(origin) or is_namedtuple(origin)):
         return None
     hints = _resolved(origin)
@@ -187,11 +188,10 @@ def _refuse_old_typed_dicts(owner: type, path: str) -> None:
 
 
 def _refuse_live_objects(hint: Any, path: str) -> None:
-    if hint in CONTAINERS or (isinstance(hint, type) and issubclass(hint, enum.Enum)):
+    if hint in CONTAINERS or (inspect.isclass(hint) and issubclass(hint, enum.Enum)):
         return
-    hint = cast("Any", hint)
     try:
-        schema = cast("dict[str, Any]", TypeAdapter(hint).core_schema)
+        schema: Any = TypeAdapter[Any](hint).core_schema
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         raise UnsupportedDepsTypeError(type_name(hint), path, _reason(error)) from error
     if schema.get("schema", schema)["type"] in _LIVE:  # the schema of bare `type` is wrapped for its error message
@@ -229,7 +229,7 @@ def _filled_in(hint: Any, given: Mapping[Any, Any]) -> Any:
 
 def _class_of(hint: Any) -> type[Any] | None:
     origin: Any = get_origin(hint) or hint
-    return cast("type[Any]", origin) if isinstance(origin, type) else None
+    return origin if inspect.isclass(origin) else None
 
 
 def _list_of(hint: Any) -> Any:
@@ -264,11 +264,9 @@ def checked_json(value: object, path: str) -> str:
 
 
 def _checked(value: Any, path: str) -> str:
-    if type(value) is dict:
-        items = cast("dict[Any, Any]", value).items()
-        return (
-            "{" + ",".join(f"{_checked_key(key, path)}:{_checked(item, _at(path, key))}" for key, item in items) + "}"
-        )
+    if is_object(value) and type(value) is dict:
+        items = [f"{_checked_key(key, path)}:{_checked(item, _at(path, key))}" for key, item in value.items()]
+        return "{" + ",".join(items) + "}"
     if type(value) in CONTAINERS:
         return "[" + ",".join(_checked(item, _at(path, index)) for index, item in enumerate(value)) + "]"
     _refuse_unwritable(value, path)
@@ -348,14 +346,18 @@ def _parts(value: Any) -> dict[Any, tuple[str, Any]] | None:
         names = [field.name for field in dataclasses.fields(value)]
         held = {name: getattr(value, name) for name in names if hasattr(value, name)}
     elif is_namedtuple(_kind(value)):
-        held = cast("dict[str, Any]", cast("Any", value)._asdict())
-    elif isinstance(value, Mapping):
-        return {key: (_at("", key), part) for key, part in cast("Mapping[Any, Any]", value).items()}
-    elif isinstance(value, CONTAINERS):
-        return {index: (_at("", index), part) for index, part in enumerate(cast("list[Any]", value))}
+        held = _kind(value)._asdict(value)
+    elif is_mapping(value):
+        return {key: (_at("", key), part) for key, part in value.items()}
+    elif _is_container(value):
+        return {index: (_at("", index), part) for index, part in enumerate(value)}
     else:
         return None
     return {name: (f".{name}", part) for name, part in held.items()}
+
+
+def _is_container(value: object) -> TypeGuard[Collection[Any]]:
+    return isinstance(value, CONTAINERS)
 
 
 def _kind(value: object) -> type[Any]:
@@ -385,9 +387,9 @@ def _described(value: Any) -> Any:
         return generic
     kind: Any = _kind(value)
     if type(value) is dict:
-        return dict[_any_of(value), _any_of(cast("dict[Any, Any]", value).values())]
-    if type(value) is tuple:
-        return tuple[tuple(_described(item) for item in cast("tuple[Any, ...]", value))]
+        return dict[_any_of(value), _any_of(value.values())]
+    if kind is tuple:
+        return tuple[tuple(_described(item) for item in value)]
     if type(value) in CONTAINERS:
         return kind[_any_of(value)]
     if isinstance(value, BaseModel):
@@ -415,11 +417,11 @@ def _bind(hint: Any, value: Any, found: dict[Any, Any]) -> None:
         return
     arguments = get_args(hint)
     pairs: list[tuple[Any, Any]] = []
-    if isinstance(value, Mapping) and len(arguments) == 2:
-        for item in cast("Mapping[Any, Any]", value).items():
+    if is_mapping(value) and len(arguments) == 2:
+        for item in value.items():
             pairs += zip(arguments, item, strict=True)
-    elif isinstance(value, CONTAINERS) and arguments:
-        pairs = [(arguments[0], item) for item in cast("list[Any]", value)]
+    elif _is_container(value) and arguments:
+        pairs = [(arguments[0], item) for item in value]
     elif value is not None:  # `T | None`
         pairs = [(argument, value) for argument in arguments if isinstance(argument, TypeVar)]
     for argument, item in pairs:
@@ -544,7 +546,7 @@ def deserialize_deps(json_str: str, deps_type: Any) -> Any:
     """
     check_type(deps_type, "deps")
     reader = adapter(deps_type)
-    if not isinstance(cast("object", json_str), str):
+    if not isinstance(json_str, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DepsJSONError(type_name(deps_type), "deps", f"it is a {type(json_str).__name__}, not text")
     try:
         values = reader.validate_json(f"[{json_str}]", by_alias=True, by_name=True)

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Hashable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict
 from uuid import uuid4
 
 from pydantic_ai.exceptions import UserError
@@ -32,14 +32,15 @@ from pydantic_ai.messages import (
     TextPart,
     ThinkingPart,
     ToolCallPart,
-    ToolReturn,
     ToolReturnPart,
     ToolSearchReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters, download_item
 
+from ..common.json import is_sequence
 from ..convert.claude import LONGEST_BESIDE_IMAGES, LONGEST_ERROR, LONGEST_RESULT, MAX_RESULT_CHARS
+from ..convert.pydantic_ai import is_tool_return
 from ..convert.wire import IMAGES, IS_ERROR, decoded, is_text, utf16_length
 
 Downloads = MutableMapping[Hashable, BinaryContent]
@@ -61,34 +62,31 @@ async def returned_with_downloads(value: Any) -> Any:
     Raises:
         UserError: a file could not be downloaded.
     """
-    if isinstance(value, ToolReturn):
-        answer = cast("ToolReturn[Any]", value)
-        return_value, content = await _loaded(answer.return_value, {}), await _loaded(answer.content, {})
-        return replace(answer, return_value=return_value, content=content)
+    if is_tool_return(value):
+        return_value, content = await _loaded(value.return_value, {}), await _loaded(value.content, {})
+        return replace(value, return_value=return_value, content=content)
     return await _loaded(value, {})
 
 
 async def _message(message: ModelMessage, done: Downloads) -> ModelMessage:
     if not isinstance(message, ModelRequest):
         return message
-    parts = [await _part(part, done) for part in message.parts]
+    parts = [
+        await _part(part, done) if isinstance(part, UserPromptPart | ToolReturnPart) else part for part in message.parts
+    ]
     same = all(new is old for new, old in zip(parts, message.parts, strict=True))
     return message if same else replace(message, parts=parts)
 
 
 async def _part(part: Any, done: Downloads) -> Any:
-    if not isinstance(part, UserPromptPart | ToolReturnPart):
-        return part
-    held = cast("Any", part)
-    content = await _loaded(held.content, done)
-    return held if content is held.content else replace(held, content=content)
+    content = await _loaded(part.content, done)
+    return part if content is part.content else replace(part, content=content)
 
 
 async def _loaded(value: Any, done: Downloads) -> Any:
     """`value`, a file or a list of items, with files downloaded; the same object if there is nothing to download."""
-    if isinstance(value, list | tuple):
-        items = cast("Sequence[Any]", value)
-        return [await _loaded_item(item, done) for item in items] if any(map(_is_to_load, items)) else items
+    if is_sequence(value):
+        return [await _loaded_item(item, done) for item in value] if any(map(_is_to_load, value)) else value
     return await _loaded_item(value, done)
 
 
@@ -216,7 +214,8 @@ def _unknown_outcome(call: Block) -> Block:
     return {"type": "tool_result", "tool_use_id": call["id"], "content": content, "is_error": True}
 
 
-def _response_blocks(part: object, wire_name: Callable[[str], str]) -> list[Block]:
+def _response_blocks(part: Any, wire_name: Callable[[str], str]) -> list[Block]:
+    whole: Any = part  # a `match` leaves its type parameters unknown
     match part:
         case TextPart() if part.content:
             return [{"type": "text", "text": part.content}]
@@ -225,11 +224,11 @@ def _response_blocks(part: object, wire_name: Callable[[str], str]) -> list[Bloc
         case ThinkingPart(provider_name="anthropic", signature=str(signature)) if signature:
             return [{"type": "thinking", "thinking": part.content, "signature": signature}]
         case ToolCallPart():
-            return [_tool_use(cast("ToolCallPart[Any]", part), wire_name(part.tool_name))]
+            return [_tool_use(whole, wire_name(part.tool_name))]
         case NativeToolCallPart(provider_name="claude-code"):
-            return [_tool_use(cast("NativeToolCallPart[Any]", part), part.tool_name)]
+            return [_tool_use(whole, part.tool_name)]
         case NativeToolReturnPart(provider_name="claude-code"):
-            return [_tool_result(cast("NativeToolReturnPart[Any]", part))]
+            return [_tool_result(whole)]
         case _:  # native parts of another provider mean nothing to Claude Code
             return []
 
@@ -291,13 +290,14 @@ def _instructions(messages: Sequence[ModelMessage], parameters: ModelRequestPara
     return [newest] if newest else []
 
 
-def _request_blocks(part: object) -> list[Block]:
+def _request_blocks(part: Any) -> list[Block]:
+    whole: Any = part
     match part:
         case UserPromptPart():
             content = [part.content] if isinstance(part.content, str) else part.content
             return [block for item in content for block in content_blocks(item)]
         case ToolReturnPart():
-            return [_tool_result(cast("ToolReturnPart[Any]", part))]
+            return [_tool_result(whole)]
         case CompactionPart():
             return [{"type": "text", "text": f"<conversation_summary>\n{part.content}\n</conversation_summary>"}]
         case _ if callable(model_response := getattr(part, "model_response", None)):
@@ -314,7 +314,7 @@ def _with_wire_names(part: object, wire_name: Callable[[str], str]) -> object:
     if not isinstance(part, ToolSearchReturnPart):
         return part
     found = [{**tool, "name": wire_name(tool["name"])} for tool in part.discovered_tools]
-    return replace(part, content=cast("Any", {**part.content, "discovered_tools": found}))
+    return replace(part, content={**part.content, "discovered_tools": found})
 
 
 def _retry_blocks(part: object, text: str) -> list[Block]:

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import claude_agent_sdk
@@ -274,7 +274,7 @@ def _with_same_tools(config: McpSdkServerConfig) -> McpSdkServerConfig:
     server: Server[Any] = Server(config["name"])
     _copy_handler(_server(config), server, "tools/list")
     _copy_handler(_server(config), server, "tools/call")
-    return McpSdkServerConfig(type="sdk", name=config["name"], instance=cast("Any", server))
+    return McpSdkServerConfig(type="sdk", name=config["name"], instance=server)
 
 
 def _lead_calls(waiting: McpSdkServerConfig, config: McpSdkServerConfig) -> None:
@@ -581,9 +581,9 @@ def _system_prompt(system: str, folder: Path) -> str | SystemPromptFile:
 async def _resume_from(options: ClaudeAgentOptions, past: Sequence[WireMessage]) -> None:
     """Start the CLI with the conversation so far, from a transcript in memory."""
     session_id = str(uuid4())
-    entries = transcript(past, session_id=session_id, cwd=str(options.cwd or ""), model=options.model or "")
+    entries: Any = transcript(past, session_id=session_id, cwd=str(options.cwd or ""), model=options.model or "")
     store = InMemorySessionStore()
     key = project_key_for_directory(options.cwd)
-    await store.append({"project_key": key, "session_id": session_id}, cast("Any", entries))
+    await store.append({"project_key": key, "session_id": session_id}, entries)
     options.session_store = store
     options.resume = session_id

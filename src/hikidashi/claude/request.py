@@ -11,13 +11,14 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from claude_agent_sdk import McpSdkServerConfig
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import RunContext, ToolDefinition
 
+from ..common.json import is_iterable
 from ..convert.claude import names_in_claude, to_claude
 from ..convert.claude import wire_name as name_in_claude
 from ..convert.pydantic_ai import CallListener, call_listeners
@@ -153,9 +154,7 @@ class AgentTools:
         """Let an in-process MCP server run the tools of `toolsets`, instead of those registered before."""
         # An iterator can be read once, and is needed for each request.
         registered: list[Any] = [
-            list(cast("Iterator[Any]", one)) if isinstance(one, Iterator) else one
-            for one in toolsets
-            if one is not None
+            list(one) if is_iterable(one) and isinstance(one, Iterator) else one for one in toolsets if one is not None
         ]
         by_name = mcp_integration.registered_tools(registered)
         # The server does not run a tool that requires approval: its calls park, and pydantic-ai asks.

@@ -208,8 +208,8 @@ def _shown(value: object) -> str:
 
 
 def _checked_names(given: object) -> tuple[str, ...]:
-    names = tuple(given) if is_iterable(given) else ()
-    if not is_iterable(given) or not all(isinstance(name, str) and name.strip() for name in names):
+    names = tuple(given) if is_iterable(given) and not isinstance(given, str) else ("",)
+    if not all(as_text(name).strip() for name in names):
         raise InvalidSettingError(
             _DISALLOWED, given, "it must be a list of names, such as ['Bash(git push:*)', 'my_tool']"
         )

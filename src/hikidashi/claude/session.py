@@ -11,9 +11,9 @@ import asyncio
 import contextlib
 import contextvars
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from claude_agent_sdk import (
     ClaudeAgentOptions,
@@ -32,7 +32,7 @@ from mcp.types import Tool as McpTool
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
 
-from ..convert.claude import MAX_RESULT_CHARS, check_server_name, listed_schema, names_in_claude, wire_name
+from ..convert.claude import AFTER_CALLS, MAX_RESULT_CHARS, check_server_name, listed_schema, names_in_claude, wire_name
 from ..errors import ClaudeCodeTimeoutError, ToolValidationError
 from .failures import deadline_error, failed_process
 from .history import Block, Conversation, WireMessage, append_response
@@ -94,7 +94,7 @@ class ParkedTools:
     def config(self) -> McpSdkServerConfig:
         """A server of its own for one session, for `ClaudeAgentOptions.mcp_servers`."""
         server: Server[Any] = Server(self.server_name, on_list_tools=self._list, on_call_tool=self._park)
-        return McpSdkServerConfig(type="sdk", name=self.server_name, instance=cast("Any", server))
+        return McpSdkServerConfig(type="sdk", name=self.server_name, instance=server)
 
     def is_restricted(self, name: str) -> bool:
         """Whether a call of the tool `name` may be refused, depending on its arguments."""
@@ -158,7 +158,7 @@ class ParkedTools:
         name = self._wire.original(params.name) or params.name
         if (refusal := self.refusal(name, params.arguments)) is not None:
             return CallToolResult(content=[TextContent(type="text", text=refusal)], is_error=True)
-        meta = cast("dict[str, Any]", context.meta or params.meta or {})
+        meta: Mapping[str, Any] = context.meta or params.meta or {}
         return await self._call(str(meta[CALL_ID_META]))
 
 
@@ -178,7 +178,7 @@ def _listed(definition: ToolDefinition, name: str) -> McpTool:
 
 
 def _mcp_result(block: Block) -> CallToolResult:
-    content = [_mcp_block(item) for item in cast("list[Block]", block["content"])]
+    content = [_mcp_block(item) for item in block["content"]]
     return CallToolResult.model_validate({"content": content, "isError": block.get("is_error", False)})
 
 
@@ -244,9 +244,6 @@ _BACKGROUND_DELAY = 0.05
 """Seconds before a CLI is started in the background."""
 
 Hooks = dict[HookEvent, list[HookMatcher]]
-
-_AFTER_CALLS = cast("HookEvent", "PostToolBatch")
-"""The hook after the last call of a turn; the SDK has a type for its output, and none for its name."""
 
 
 class Deadline:
@@ -538,7 +535,7 @@ class Session:
             return await self._parked.end_abandoned_turn(turn, call_id, context)
 
         given = hooks or {}
-        return {**given, _AFTER_CALLS: [*given.get(_AFTER_CALLS, []), HookMatcher(hooks=[end_abandoned_turn])]}
+        return {**given, AFTER_CALLS: [*given.get(AFTER_CALLS, []), HookMatcher(hooks=[end_abandoned_turn])]}
 
     def _with_stderr_kept(self, callback: Callable[[str], None] | None) -> Callable[[str], None]:
         def keep(line: str) -> None:

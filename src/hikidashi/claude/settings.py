@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict
 
 from claude_agent_sdk import EffortLevel, PermissionMode, ThinkingConfig
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
@@ -53,7 +53,7 @@ class ChosenTools:
         return self.mode
 
 
-def chosen_tools(choice: object, tools: Sequence[ToolDefinition]) -> ChosenTools:
+def chosen_tools(choice: Any, tools: Sequence[ToolDefinition]) -> ChosenTools:
     """`tools` after `choice`, with the same meaning as in pydantic-ai's own models.
 
     Without function tools the agent's output still has its tools. They are offered and not forced: the API refuses a
@@ -64,12 +64,11 @@ def chosen_tools(choice: object, tools: Sequence[ToolDefinition]) -> ChosenTools
     """
     match choice:
         case None | "auto" | "required":
-            return ChosenTools(tools, cast("Any", choice))
+            return ChosenTools(tools, choice)
         case "none" | []:
             return _with_output(tools, ())
-        case list():
-            names = cast("list[str]", choice)
-            return ChosenTools(_named(names, tools, names), "required", named=True)
+        case [*names]:
+            return ChosenTools(_named(names, tools, choice), "required", named=True)
         case ToolOrOutput(function_tools=names):
             functions = [tool for tool in tools if tool.kind != "output"]
             return _with_output(tools, _named(names, functions, choice) if names else ())

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mappi
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 from claude_agent_sdk import (
     AssistantMessage,
@@ -30,6 +30,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.usage import RequestUsage
 
+from ..common.json import is_mapping
 from ..errors import ClaudeCodeProcessError
 from ..tool import json_text
 from .failures import failed_result
@@ -123,9 +124,8 @@ class UsageCount:
         """Count what the API reports for the message."""
         found = {name: usage.get(name) for name in _TOKENS}
         for name, place in _PARTS.items():
-            inside: object = usage.get(place)
-            if isinstance(inside, Mapping):
-                found[name] = cast("Mapping[str, Any]", inside).get(name) or None
+            if is_mapping(inside := usage.get(place)):
+                found[name] = inside.get(name) or None
         self._message |= {name: value for name, value in found.items() if isinstance(value, int)}
 
     def total(self) -> RequestUsage:

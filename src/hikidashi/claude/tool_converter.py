@@ -10,7 +10,7 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import (
@@ -20,8 +20,8 @@ from typing import (
     NotRequired,
     Protocol,
     TypedDict,
+    TypeGuard,
     TypeVar,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -29,6 +29,7 @@ from typing import (
 
 from pydantic import ValidationError
 
+from ..common.json import is_iterable, is_mapping, is_object, is_sequence
 from ..errors import MissingDepsError, MissingExtra, ToolValidationError, Unsupported
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
@@ -48,7 +49,7 @@ except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude,pydantic-ai") from error
 
 from ..convert.claude import MAX_RESULT_CHARS, readable_result, to_claude
-from ..convert.pydantic_ai import META, to_result, tool_of
+from ..convert.pydantic_ai import META, is_tool_return, to_result, tool_of
 from ..convert.wire import failed_tool, object_schema
 from .deps_support import DepsContext
 from .history import returned_with_downloads
@@ -184,10 +185,10 @@ def check_names(names: object) -> None:
     """
     if names is None:
         return
-    if isinstance(names, str | bytes) or not isinstance(names, Collection):
+    if isinstance(names, str | bytes) or not is_iterable(names) or not isinstance(names, Collection):
         kind = type(names).__name__
         raise ToolValidationError(f"`names` must be a list of tool names, got {names!r} (a {kind}). Use `names=[...]`.")
-    for name in cast("Collection[object]", names):
+    for name in names:
         if not isinstance(name, str):
             raise ToolValidationError(f"`names` must be a list of tool names, got {name!r} in it.")
 
@@ -198,17 +199,21 @@ def check_schema(schema: object, place: str, name: str | None) -> dict[str, Any]
     Raises:
         ToolValidationError: it is not.
     """
-    if isinstance(schema, dict):
-        return cast("dict[str, Any]", schema)
+    if is_object(schema):
+        return schema
     kind = type(schema).__name__
     raise ToolValidationError(f"`{place}` of tool {name!r} must be a JSON Schema object (a dict), got {kind}.", name)
 
 
 def call_of(tool: Any, ctx: DepsContext[Any] | None, timeout: float | None = None, *, name: str | None = None) -> Call:
     """`tool`, of pydantic-ai or anything else with a `function`, ready to be called; see `call_of_tool`."""
-    if isinstance(tool, Tool):
-        return call_of_tool(cast("Tool[Any]", tool), ctx, timeout)
+    if _is_tool(tool):
+        return call_of_tool(tool, ctx, timeout)
     return call_of_function(tool.function, ctx, tool.name if name is None else name)
+
+
+def _is_tool(tool: object) -> TypeGuard[Tool[Any]]:
+    return isinstance(tool, Tool)
 
 
 def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float | None = None) -> Call:
@@ -224,7 +229,7 @@ def call_of_tool(tool: Tool[Any], ctx: DepsContext[Any] | None, timeout: float |
     """
     if tool.requires_approval:
         raise Unsupported(f"tool {tool.name!r}, which requires approval", TARGET, AGENT_MODE)
-    context = cast("RunContext[Any]", WITHOUT_DEPS if ctx is None else ctx)
+    context: Any = WITHOUT_DEPS if ctx is None else ctx  # in place of the `RunContext` of a run
     schema, more_checks = tool.function_schema, tool.args_validator
     seconds = timeout if tool.timeout is None else tool.timeout
 
@@ -314,14 +319,14 @@ def result_of(value: object) -> ToolResult:
     """
     if isinstance(value, types.CallToolResult):
         return ToolResult.from_mcp(_dumped(value))
-    if isinstance(value, ToolReturn):
-        return _result_of_tool_return(cast("ToolReturn[Any]", value))
-    parts = cast("Sequence[object]", value) if isinstance(value, list | tuple) else [value]
+    if is_tool_return(value):
+        return _result_of_tool_return(value)
+    parts = value if is_sequence(value) else [value]
     if parts and all(isinstance(part, _MCP_BLOCKS) for part in parts):
         return ToolResult.from_mcp({"content": [_dumped(part) for part in parts]})
     if any(map(is_multi_modal_content, parts)):
-        return to_result(cast("object", value))
-    return ToolResult.of(cast("object", value))
+        return to_result(value)
+    return ToolResult.of(value)
 
 
 def _result_of_tool_return(value: ToolReturn[Any]) -> ToolResult:
@@ -334,8 +339,8 @@ def _result_of_tool_return(value: ToolReturn[Any]) -> ToolResult:
 
 def is_whole(value: object, result: ToolResult) -> bool:
     """Whether `value` was an MCP result already, which `result_of` returns unchanged."""
-    if isinstance(value, Mapping):
-        return cast("Mapping[str, Any]", value).get("content") == list(result.content)
+    if is_mapping(value):
+        return value.get("content") == list(result.content)
     return isinstance(value, ToolResult)
 
 
@@ -511,9 +516,9 @@ def convert_tools_to_mcp_server(
 
 
 def _listed(tools: object) -> Iterable[Any]:
-    if isinstance(tools, Iterable) and not isinstance(tools, str | bytes | Mapping):
-        return cast("Iterable[Any]", tools)
-    shown, kind = f"{cast('object', tools)!r:.100}", type(cast("object", tools)).__name__
+    if is_iterable(tools) and not isinstance(tools, str | bytes) and not is_mapping(tools):
+        return tools
+    shown, kind = f"{tools!r:.100}", type(tools).__name__
     raise ToolValidationError(
         f"Expected a list of pydantic-ai tools, got {shown} (a {kind}). Pass `[tool]` for one "
         "tool; for agents, toolsets and tools by name there is `create_mcp_server_from_tools`."
@@ -587,6 +592,5 @@ def _format_return_value_as_mcp(value: object) -> McpResponse:
         Unsupported: `value` has no JSON form.
     """
     result = result_of(value)
-    if isinstance(value, dict) and is_whole(cast("dict[str, Any]", value), result):
-        return cast("McpResponse", value)
-    return cast("McpResponse", as_response(result))
+    response: Any = value if is_object(value) and is_whole(value, result) else as_response(result)
+    return response

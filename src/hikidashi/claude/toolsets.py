@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 from pydantic_ai import Tool
 from pydantic_ai.agent import AbstractAgent
@@ -28,6 +28,7 @@ from pydantic_ai.toolsets import (
     SetMetadataToolset,
 )
 
+from ..common.json import is_iterable, is_mapping
 from ..errors import ToolValidationError, Unsupported
 from .tool_converter import AGENT_MODE, TARGET
 
@@ -75,19 +76,19 @@ def has_tools(source: object) -> bool:
     return isinstance(getattr(source, "tools", None), Mapping)
 
 
-def _sources(given: object, rename: Rename) -> Iterator[Source]:
+def _sources(given: Any, rename: Rename) -> Iterator[Source]:
     if has_tools(given):
         yield Source(given, rename)
-    elif isinstance(given, AbstractAgent):
-        yield from _each(cast("AbstractAgent[Any, Any]", given).toolsets, rename)
-    elif isinstance(given, AbstractToolset):
-        yield from _of_toolset(cast("AbstractToolset[Any]", given), rename)
+    elif _is_agent(given):
+        yield from _each(given.toolsets, rename)
+    elif _is_toolset(given):
+        yield from _of_toolset(given, rename)
     elif not isinstance(given, type) and (hasattr(given, "name") or hasattr(given, "function")):
         yield Source(given, rename)
-    elif isinstance(given, Mapping):
-        yield from _each(cast("Mapping[object, object]", given).values(), rename)
-    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        yield from _each(cast("Iterable[object]", given), rename)
+    elif is_mapping(given):
+        yield from _each(given.values(), rename)
+    elif is_iterable(given) and not isinstance(given, str | bytes):
+        yield from _each(given, rename)
     elif callable(given) and not isinstance(given, type):
         yield Source(_tool_of(given), rename)
     else:
@@ -98,6 +99,14 @@ def _sources(given: object, rename: Rename) -> Iterator[Source]:
             "Pass an agent, `agent.toolsets`, a `FunctionToolset`, tools or functions; for other toolsets, use "
             "`to_claude(await from_pydantic_ai(toolset))`.",
         )
+
+
+def _is_agent(given: object) -> TypeGuard[AbstractAgent[Any, Any]]:
+    return isinstance(given, AbstractAgent)
+
+
+def _is_toolset(given: object) -> TypeGuard[AbstractToolset[Any]]:
+    return isinstance(given, AbstractToolset)
 
 
 def _each(items: Iterable[object], rename: Rename) -> Iterator[Source]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
@@ -36,7 +36,7 @@ class ToolUse(Protocol):
         ...
 
     @property
-    def input(self) -> object:
+    def input(self) -> Any:
         """The arguments, a JSON object."""
         ...
 
@@ -116,7 +116,7 @@ def _parts(tool_use: ToolUse | Mapping[str, Any]) -> tuple[str, str, dict[str, A
             f"Expected a `tool_use` block with `id`, `name` and `input`, got {tool_use!r:.100}. Pass a block of the "
             "reply whose `type` is `tool_use`."
         ) from error
-    return call_id, name, cast("dict[str, Any]", arguments or {})
+    return call_id, name, arguments or {}
 
 
 def _block(tool_name: str, block: ContentBlock) -> dict[str, Any]:

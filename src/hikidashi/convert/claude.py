@@ -11,10 +11,11 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 from weakref import WeakSet
 
 from .. import __version__
+from ..common.json import as_object
 from ..errors import MissingExtra, ToolValidationError, Unsupported
 from ..tool import ContentBlock, Tool, ToolResult, current_call_id, image, json_text, resource, text
 from .wire import (
@@ -47,6 +48,7 @@ except ImportError as error:
 from .mcp import answer, wire_result, wire_tool
 
 __all__ = [
+    "AFTER_CALLS",
     "LONGEST_BESIDE_IMAGES",
     "LONGEST_ERROR",
     "LONGEST_RESULT",
@@ -164,7 +166,7 @@ _AGENT_MODE = '`ClaudeCodeModel(tool_execution="agent")` carries it as it is.'
 
 
 @dataclass(frozen=True)
-class _Refused:
+class _Unreadable:
     """Content that a model cannot read, and what to return instead."""
 
     what: str
@@ -180,10 +182,10 @@ def readable_result(tool_name: str, result: ToolResult, *, longest: int | None =
         longest: how many characters stay in the conversation; `None` is no limit.
     """
     shown: list[ContentBlock] = []
-    refused: list[_Refused] = []
+    refused: list[_Unreadable] = []
     for block in result.content:
         blocks = _shown(block)
-        if isinstance(blocks, _Refused):
+        if isinstance(blocks, _Unreadable):
             refused.append(blocks)
         else:
             shown += blocks
@@ -224,7 +226,7 @@ def _as_text(result: ToolResult) -> ToolResult:
     return replace(result, content=content, structured_content=None)
 
 
-def _shown(block: ContentBlock) -> list[ContentBlock] | _Refused:
+def _shown(block: ContentBlock) -> list[ContentBlock] | _Unreadable:
     """The blocks that show `block` to a model."""
     match block["type"]:
         case "image" if block["mimeType"] not in IMAGES:
@@ -237,25 +239,25 @@ def _shown(block: ContentBlock) -> list[ContentBlock] | _Refused:
         case "resource_link" if kind := mapping(mapping(block.get("_meta")).get(PYDANTIC_AI_META)).get("kind"):
             what = str(kind).removesuffix("-url")
             readable = f"Return its bytes as `BinaryContent`, or its text. {_AGENT_MODE}"
-            return _Refused(
+            return _Unreadable(
                 f"the {what} at {block['uri']}", readable if what in ("image", "document") else "Return text about it."
             )
         case _:
             return [block]
 
 
-def _file(media_type: str, data: str, uri: str) -> list[ContentBlock] | _Refused:
+def _file(media_type: str, data: str, uri: str) -> list[ContentBlock] | _Unreadable:
     content = base64.b64decode(data)
     if media_type in IMAGES:
         return [text(f"[{uri}]"), image(content, media_type)]
     what = f"a file of type {media_type} ({uri}, {len(content):,} bytes)"
     if media_type == "application/pdf":
-        return _Refused(what, f"Return its text. {_AGENT_MODE}")
+        return _Unreadable(what, f"Return its text. {_AGENT_MODE}")
     if not is_text(media_type):
-        return _Refused(what, "Return text, or an image as PNG, JPEG, GIF or WebP.")
+        return _Unreadable(what, "Return text, or an image as PNG, JPEG, GIF or WebP.")
     written = decoded(content, media_type)
     if written is None:
-        return _Refused(f"{what}, which is neither UTF-8 nor in the charset it names", "Return its text.")
+        return _Unreadable(f"{what}, which is neither UTF-8 nor in the charset it names", "Return its text.")
     return [resource(uri, written, media_type)]
 
 
@@ -371,11 +373,14 @@ def mark_for_one_conversation(server: McpSdkServerConfig) -> None:
 
 def is_for_one_conversation(server: object) -> bool:
     """Whether `server`, a config of any kind, was marked so."""
-    config = cast("dict[str, Any]", server) if isinstance(server, dict) else {}
+    config = as_object(server)
     return config.get("type") == "sdk" and config.get("instance") in _for_one_conversation
 
 
 _for_one_conversation: WeakSet[Any] = WeakSet()
+
+AFTER_CALLS: Any = "PostToolBatch"
+"""The hook after the last call of a turn; the SDK has a type for its output, and none for its name."""
 
 
 def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
@@ -489,5 +494,4 @@ def hooks_for_unknown(advice: Callable[[list[str]], str]) -> dict[HookEvent, lis
             return {}
         return {"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": context}}
 
-    # The one hook that sees such calls; the SDK has a type for its output, and none for its name.
-    return {cast("HookEvent", "PostToolBatch"): [HookMatcher(hooks=[advise])]}
+    return {AFTER_CALLS: [HookMatcher(hooks=[advise])]}

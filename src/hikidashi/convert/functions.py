@@ -8,7 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
-from typing import Annotated, Any, NotRequired, Required, Unpack, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NotRequired, Required, Unpack, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
@@ -336,13 +336,10 @@ def _base(extras: Any) -> type[BaseModel]:
 
 
 def _output_schema(hint: Any) -> dict[str, Any] | None:
-    if not isinstance(hint, type):
-        return None
-    kind = cast("type[Any]", hint)
-    if not (issubclass(kind, BaseModel) or is_dataclass(kind) or is_typeddict(kind)):
+    if not inspect.isclass(hint) or not (issubclass(hint, BaseModel) or is_dataclass(hint) or is_typeddict(hint)):
         return None
     try:
-        schema = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Schema)
+        schema = TypeAdapter[Any](hint).json_schema(mode="serialization", schema_generator=_Schema)
     except (PydanticSchemaGenerationError, PydanticUserError):
         return None  # an output schema is optional; `typing.TypedDict` has none before Python 3.12
     return schema if schema.get("type") == "object" else None
@@ -370,7 +367,7 @@ def _name_of(func: Callable[..., Any]) -> str:
 
 def _inner(func: Callable[..., Any]) -> Callable[..., Any]:
     while isinstance(func, functools.partial):
-        func = cast("Callable[..., Any]", func.func)
+        func = func.func
     return func
 
 

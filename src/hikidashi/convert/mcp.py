@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from mcp import ClientSession, MCPError, types
 from mcp.client import Client
@@ -194,7 +194,7 @@ def _from_wire(session: ClientSession | Client, tool: types.Tool) -> Tool:
     meta = dict(tool.meta or {})
     if tool.icons:
         meta[_ICONS] = [_dumped(icon) for icon in tool.icons]
-    hints = _dumped(tool.annotations) if tool.annotations else {}
+    hints: dict[str, Any] = _dumped(tool.annotations) if tool.annotations else {}
     return Tool(
         name=tool.name,
         description=tool.description or "",
@@ -210,12 +210,12 @@ def _from_wire(session: ClientSession | Client, tool: types.Tool) -> Tool:
 
 def _from_wire_result(result: types.CallToolResult) -> ToolResult:
     return ToolResult(
-        content=tuple(cast("Any", _dumped(block)) for block in result.content),
+        content=tuple(map(_dumped, result.content)),
         structured_content=result.structured_content,
         is_error=result.is_error,
         meta={key: value for key, value in (result.meta or {}).items() if not key.startswith(_RESERVED)},
     )
 
 
-def _dumped(model: Any) -> dict[str, Any]:
+def _dumped(model: Any) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Protocol, cast, overload, runtime_checkable
+from typing import Any, Literal, Protocol, TypeGuard, cast, overload, runtime_checkable
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import TypedDict
 
+from ..common.json import is_sequence
 from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import (
     ContentBlock,
@@ -76,12 +77,17 @@ __all__ = ["CallListener", "ToolsetTools", "call_listeners", "from_pydantic_ai",
 
 META = PYDANTIC_AI_META
 
-_URLS: Mapping[str, type[FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
+_URLS: Mapping[str, Callable[..., FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
 
 
 def own_meta(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The value of hikidashi's key in `_meta`."""
     return mapping((meta or {}).get(META))
+
+
+def is_tool_return(value: object) -> TypeGuard[ToolReturn[Any]]:
+    """Whether `value` is a `ToolReturn` of any type."""
+    return isinstance(value, ToolReturn)
 
 
 def to_result(value: object) -> ToolResult:
@@ -90,14 +96,13 @@ def to_result(value: object) -> ToolResult:
     Raises:
         Unsupported: it holds a file on some provider's storage, or a value that has no JSON form.
     """
-    if isinstance(value, ToolReturn):
-        return _from_tool_return(cast("ToolReturn[Any]", value))
+    if is_tool_return(value):
+        return _from_tool_return(value)
     if is_multi_modal_content(value):
         return ToolResult(content=(_to_block(value),))
-    items = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
-    if any(map(is_multi_modal_content, items)):
-        return ToolResult(content=tuple(map(_to_block, items)))
-    return ToolResult.of(cast("object", value), structured=True)
+    if is_sequence(value) and any(map(is_multi_modal_content, value)):
+        return ToolResult(content=tuple(map(_to_block, value)))
+    return ToolResult.of(value, structured=True)
 
 
 def from_result(result: ToolResult) -> Any:
@@ -147,7 +152,7 @@ def from_block(block: ContentBlock) -> str | BinaryContent | FileUrl:
                 BinaryContent(data, media_type=media_type, identifier=body["uri"], **vendor)
             )
         case "resource_link" if kind := _URLS.get(str(own.get("kind"))):
-            return cast("Any", kind)(
+            return kind(
                 block["uri"],
                 media_type=block.get("mimeType"),
                 identifier=block["name"],
@@ -208,7 +213,7 @@ def _binary_block(item: BinaryContent) -> ContentBlock:
 
 
 def _link(item: FileUrl) -> ContentBlock:
-    extras: dict[str, Any] = {"kind": cast("Any", item).kind}
+    extras: dict[str, Any] = {"kind": getattr(item, "kind", None)}
     if item.force_download:
         extras["force_download"] = item.force_download
     if item.vendor_metadata:
@@ -462,7 +467,7 @@ class ToolsetTools(Sequence[Tool]):
             try:
                 steps.send(None)
             except StopIteration as done:
-                self._listed = cast("list[Tool]", done.value)
+                self._listed = list(done.value)
             else:  # a `prepare` function waits for something
                 steps.close()
                 raise self._must_be_awaited()
@@ -594,8 +599,10 @@ async def _listed(toolset: AbstractToolset[Any], ctx: RunContext[Any]) -> list[T
 def _approval_wrappers(toolset: AbstractToolset[Any]) -> Iterable[ApprovalRequiredToolset[Any]]:
     if isinstance(toolset, ApprovalRequiredToolset):
         yield toolset
-    inner = [toolset.wrapped] if isinstance(toolset, WrapperToolset) else getattr(toolset, "toolsets", ())
-    for part in cast("Iterable[AbstractToolset[Any]]", inner):
+    parts: Iterable[Any] = (
+        [toolset.wrapped] if isinstance(toolset, WrapperToolset) else getattr(toolset, "toolsets", ())
+    )
+    for part in parts:
         yield from _approval_wrappers(part)
 
 
@@ -641,7 +648,7 @@ async def _run(
         if tool.args_validator_func is not None:
             verdict = tool.args_validator_func(ctx, **args)
             if inspect.isawaitable(verdict):
-                await cast("Awaitable[object]", verdict)
+                await verdict
         return to_result(await toolset.call_tool(name, args, ctx, tool))
     except ModelRetry as error:
         return ToolResult.error(error.message)

@@ -7,8 +7,9 @@ import mimetypes
 import re
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
+from ..common.json import is_mapping
 from ..errors import MissingExtra, ToolValidationError, Unsupported
 from ..tool import (
     ContentBlock,
@@ -95,7 +96,7 @@ def from_strands(tool: AgentTool, *, invocation_state: Mapping[str, Any] | None 
             f"Expected a strands tool, got a {type(tool).__name__} ({tool!r:.100}). Decorate a function with "
             "`@strands.tool`, or use `from_function`."
         )
-    spec = cast("Mapping[str, Any]", tool.tool_spec)
+    spec: Mapping[str, Any] = dict(tool.tool_spec)
     state = dict(invocation_state or {})
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
@@ -170,7 +171,7 @@ def _bare(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_result(tool_name: str, call_id: str, result: ToolResult) -> StrandsResult:
-    answer: dict[str, Any] = {
+    answer: Any = {
         "toolUseId": call_id,
         "status": "error" if result.is_error else "success",
         "content": [_to_content(tool_name, number, block) for number, block in enumerate(result.blocks, 1)],
@@ -180,7 +181,7 @@ def _to_result(tool_name: str, call_id: str, result: ToolResult) -> StrandsResul
         answer["structuredContent"] = result.structured_content
     if result.meta:
         answer["metadata"] = dict(result.meta)
-    return cast("StrandsResult", answer)
+    return answer
 
 
 def _to_content(tool_name: str, number: int, block: ContentBlock) -> dict[str, Any]:
@@ -205,18 +206,17 @@ def _to_content(tool_name: str, number: int, block: ContentBlock) -> dict[str, A
 
 def _from_result(tool_name: str, event: Any) -> ToolResult:
     answer: Any = event.tool_result if isinstance(event, ToolResultEvent) else event
-    if not isinstance(answer, Mapping) or "content" not in answer:
+    if not is_mapping(answer) or "content" not in answer:
         raise Unsupported(
             f"tool {tool_name!r}, which ended without a result",
             "A tool outside strands",
             "It may have raised an interrupt.",
         )
-    result = cast("Mapping[str, Any]", answer)
     return ToolResult(
-        content=tuple(_from_content(tool_name, content) for content in result["content"]),
-        structured_content=result.get("structuredContent", _only_json(result["content"])),
-        is_error=result.get("status") == "error",
-        meta=result.get("metadata") or {},
+        content=tuple(_from_content(tool_name, content) for content in answer["content"]),
+        structured_content=answer.get("structuredContent", _only_json(answer["content"])),
+        is_error=answer.get("status") == "error",
+        meta=answer.get("metadata") or {},
     )
 
 

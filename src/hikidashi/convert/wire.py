@@ -12,15 +12,16 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from email.message import Message
 from functools import reduce
 from itertools import count
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
 
+from ..common.json import as_list, is_iterable, is_list, is_mapping, is_object
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, Tool, ToolResult, json_text
 
@@ -52,7 +53,7 @@ _CONDITION = frozenset({"if", "then", "else"})
 _MISSING = object()
 
 
-class _Refused(Exception):  # noqa: N818 - never leaves this module
+class _NoObjectRoot(Exception):  # noqa: N818 - never leaves this module
     """Why a root cannot be rewritten, and what to do about it."""
 
     def __init__(self, why: str, remedy: str) -> None:
@@ -89,7 +90,7 @@ def root_schema(schema: object, *, tool_name: str, target: str, for_claude: bool
         plain = _json(schema)
         flat = _with_object_root(plain, for_claude)
         _check_arguments(flat, for_claude)
-    except _Refused as refused:
+    except _NoObjectRoot as refused:
         raise Unsupported(f"the input schema of tool {tool_name!r}, {refused.why}", target, refused.remedy) from refused
     return flat
 
@@ -102,7 +103,7 @@ def _with_object_root(schema: Schema, for_claude: bool) -> Schema:
     composed = {key: value for key, value in schema.items() if key not in kept}
     flat = {**_flat(composed, schema, frozenset({"#"}), is_root=True), **kept}
     if not _may_be_object(flat, schema):
-        raise _Refused(f"whose root {_about_root(flat)}", _ONE_OBJECT)
+        raise _NoObjectRoot(f"whose root {_about_root(flat)}", _ONE_OBJECT)
     flat = {**({} if "type" in flat else {"type": "object"}), **flat, "type": "object"}
     _check_references(schema, flat)
     return flat
@@ -116,17 +117,16 @@ def _flat(schema: object, document: Schema, seen: frozenset[str], *, is_root: bo
     """`schema` without composition at its root; definitions of a part stay where they are."""
     if schema is True:
         return {}
-    if not isinstance(schema, dict):
-        raise _Refused(f"part of whose root is {schema!r}", _ONE_OBJECT)
-    body = cast("Schema", schema)
-    if not is_root and "$id" in body:
-        raise _Refused(f"whose root is the schema {body['$id']!r}, with references of its own", _ONE_OBJECT)
-    if dynamic := next((key for key in ("$dynamicRef", "$recursiveRef") if key in body), None):
-        raise _Refused(f"whose root is a `{dynamic}`", _ONE_OBJECT)
-    parts = [_flat(part, document, at) for part, at in _parts(body, document, seen)]
+    if not is_object(schema):
+        raise _NoObjectRoot(f"part of whose root is {schema!r}", _ONE_OBJECT)
+    if not is_root and "$id" in schema:
+        raise _NoObjectRoot(f"whose root is the schema {schema['$id']!r}, with references of its own", _ONE_OBJECT)
+    if dynamic := next((key for key in ("$dynamicRef", "$recursiveRef") if key in schema), None):
+        raise _NoObjectRoot(f"whose root is a `{dynamic}`", _ONE_OBJECT)
+    parts = [_flat(part, document, at) for part, at in _parts(schema, document, seen)]
     left_out = _COMPOSITION if is_root else _COMPOSITION | _STAYS_BEHIND
-    rest = {key: value for key, value in body.items() if key not in left_out}
-    if "$ref" in body and _OLD_DRAFT.search(str(document.get("$schema"))):  # before 2019-09 the rest is ignored
+    rest = {key: value for key, value in schema.items() if key not in left_out}
+    if "$ref" in schema and _OLD_DRAFT.search(str(document.get("$schema"))):  # before 2019-09 the rest is ignored
         rest = {key: value for key, value in rest.items() if key in _SAYS_NOTHING | _STAYS_BEHIND}
     return reduce(_both, [*parts, rest], Schema())
 
@@ -136,7 +136,7 @@ def _parts(body: Schema, document: Schema, seen: frozenset[str]) -> Iterator[tup
     if "$ref" in body:
         target, reference = _resolved(document, body["$ref"]), str(body["$ref"])
         if reference in seen:
-            raise _Refused(f"whose root refers to itself ({reference!r})", _ONE_OBJECT)
+            raise _NoObjectRoot(f"whose root refers to itself ({reference!r})", _ONE_OBJECT)
         yield target, seen | {reference}
     for part in _list_of(body, "allOf"):
         yield part, seen
@@ -145,35 +145,35 @@ def _parts(body: Schema, document: Schema, seen: frozenset[str]) -> Iterator[tup
             continue
         possible = [option for option in _list_of(body, keyword) if _may_be_object(option, document)]
         if len(possible) != 1:
-            raise _Refused(f"which has `{keyword}` at its root", _WRAP_UNION)
+            raise _NoObjectRoot(f"which has `{keyword}` at its root", _WRAP_UNION)
         yield possible[0], seen
 
 
 def _list_of(body: Schema, keyword: str) -> list[object]:
     value = body.get(keyword, [])
-    if not isinstance(value, list):
-        raise _Refused(f"whose `{keyword}` is {value!r}", "It must be a list of schemas.")
-    return cast("list[object]", value)
+    if not is_list(value):
+        raise _NoObjectRoot(f"whose `{keyword}` is {value!r}", "It must be a list of schemas.")
+    return value
 
 
 def _may_be_object(option: object, document: Schema) -> bool:
     """Whether some object matches `option`; True if its type does not decide it."""
     for _ in range(_DEPTH):
-        if not isinstance(option, dict) or "$ref" not in option:
+        if not is_object(option) or "$ref" not in option:
             break
-        option = _resolved(document, cast("Schema", option)["$ref"])
-    if not isinstance(option, dict):
+        option = _resolved(document, option["$ref"])
+    if not is_object(option):
         return option is not False
-    body = cast("Schema", option)
-    if "type" in body:
-        return "object" in _kinds(body["type"])
-    if "const" in body:
-        return isinstance(body["const"], dict)
-    return not isinstance(body.get("enum"), list) or any(isinstance(value, dict) for value in body["enum"])
+    if "type" in option:
+        return "object" in _kinds(option["type"])
+    if "const" in option:
+        return isinstance(option["const"], dict)
+    values = option.get("enum")
+    return not is_list(values) or any(isinstance(value, dict) for value in values)
 
 
 def _kinds(kind: object) -> list[object]:
-    return cast("list[object]", kind) if isinstance(kind, list) else [kind]
+    return kind if is_list(kind) else [kind]
 
 
 # Merging two schemas that must both be valid
@@ -184,10 +184,10 @@ def _both(one: Schema, other: Schema) -> Schema:
     if not one or not other:
         return one or other
     if (_is_closed(one) and _adds_arguments(one, other)) or (_is_closed(other) and _adds_arguments(other, one)):
-        raise _Refused("where a part of the root forbids the arguments of another", _ONE_OBJECT)
+        raise _NoObjectRoot("where a part of the root forbids the arguments of another", _ONE_OBJECT)
     conditions = [{key: part[key] for key in _CONDITION if key in part} for part in (one, other)]
     if all(conditions) and conditions[0] != conditions[1]:
-        raise _Refused("where two parts of the root have conditions", _ONE_OBJECT)
+        raise _NoObjectRoot("where two parts of the root have conditions", _ONE_OBJECT)
     merged = dict(one)
     for key, value in other.items():
         merged[key] = value if key not in one or key in _SAYS_NOTHING else _both_values(key, one[key], value)
@@ -197,20 +197,14 @@ def _both(one: Schema, other: Schema) -> Schema:
 def _both_values(key: str, one: Any, other: Any) -> Any:
     if one == other:
         return one
-    match key:
-        case "properties" | "patternProperties" if isinstance(one, dict) and isinstance(other, dict):
-            return _both_by_name(cast("Schema", one), cast("Schema", other))
-        case "required" if isinstance(one, list) and isinstance(other, list):
-            return list(dict.fromkeys(cast("list[Any]", one + other)))
-        case "type":
-            return [kind for kind in _kinds(cast("object", one)) if kind in _kinds(cast("object", other))]
-        case _:
-            raise _Refused(f"where two parts of the root have a `{key}` each", _ONE_OBJECT)
-
-
-def _both_by_name(one: Schema, other: Schema) -> Schema:
-    twice = {name for name in one.keys() & other.keys() if one[name] != other[name]}
-    return {**one, **other, **{name: {"allOf": [one[name], other[name]]} for name in twice}}
+    if key in ("properties", "patternProperties") and is_object(one) and is_object(other):
+        twice = {name for name in one.keys() & other.keys() if one[name] != other[name]}
+        return {**one, **other, **{name: {"allOf": [one[name], other[name]]} for name in twice}}
+    if key == "required" and is_list(one) and is_list(other):
+        return list(dict.fromkeys(one + other))
+    if key == "type":
+        return [kind for kind in _kinds(one) if kind in _kinds(other)]
+    raise _NoObjectRoot(f"where two parts of the root have a `{key}` each", _ONE_OBJECT)
 
 
 def _is_closed(schema: Schema) -> bool:
@@ -229,7 +223,7 @@ def _adds_arguments(closed: Schema, other: Schema) -> bool:
 def _resolved(document: Schema, reference: object) -> object:
     found = _pointed_at(document, reference)
     if found is _MISSING:
-        raise _Refused(
+        raise _NoObjectRoot(
             f"whose root refers to {reference!r}, which is not in it",
             "Put what it refers to into `$defs`, and refer to it as `#/$defs/...`.",
         )
@@ -245,10 +239,10 @@ def _pointed_at(document: object, reference: object) -> object:
     found: Any = document
     for step in unquote(reference[2:]).split("/"):
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and key in found:
-            found = cast("dict[str, Any]", found)[key]
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(cast("list[Any]", found)):
-            found = cast("list[Any]", found)[int(key)]
+        if is_object(found) and key in found:
+            found = found[key]
+        elif is_list(found) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
         else:
             return _MISSING
     return found
@@ -259,22 +253,17 @@ def _check_references(before: Schema, after: Schema) -> None:
     for reference in set(_references(after)) - {"#"}:
         was = _pointed_at(before, reference)
         if was is not _MISSING and was != _pointed_at(after, reference):
-            raise _Refused(
+            raise _NoObjectRoot(
                 f"which refers to {reference!r}, a part of its root",
                 "Put what it refers to into `$defs`, and refer to it as `#/$defs/...`.",
             )
 
 
 def _references(value: object) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        reference = cast("Mapping[str, Any]", value).get("$ref")
-        if isinstance(reference, str):
-            yield reference
-        for item in cast("Mapping[str, Any]", value).values():
-            yield from _references(item)
-    elif isinstance(value, list):
-        for item in cast("list[Any]", value):
-            yield from _references(item)
+    if is_object(value) and isinstance(value.get("$ref"), str):
+        yield value["$ref"]
+    for child in _children(value):
+        yield from _references(child)
 
 
 # What every target requires of the result
@@ -282,16 +271,18 @@ def _references(value: object) -> Iterator[str]:
 
 def _json(schema: object) -> Schema:
     """`schema` as plain JSON without keywords that are null; the same object if nothing changes."""
-    if not isinstance(schema, dict):
-        raise _Refused(f"which is a {type(schema).__name__}", "It must be a JSON Schema object, a dict.")
-    body = cast("Schema", schema)
+    if not is_object(schema):
+        raise _NoObjectRoot(f"which is a {type(schema).__name__}", "It must be a JSON Schema object, a dict.")
+    body = schema
     try:
         written = json.dumps(body, allow_nan=False)
     except TypeError:
         written = _rewritten(body)
-        body = cast("Schema", json.loads(written))
+        body = Schema(json.loads(written))
     except ValueError as error:
-        raise _Refused(f"which is not JSON ({error})", "Leave out NaN, infinities and circular references.") from error
+        raise _NoObjectRoot(
+            f"which is not JSON ({error})", "Leave out NaN, infinities and circular references."
+        ) from error
     except RecursionError as error:
         raise _too_deep() from error
     if len(written) > _SHORTEST_DEEP and _deeper_than(body, _DEPTH):
@@ -299,15 +290,15 @@ def _json(schema: object) -> Schema:
     return {key: value for key, value in body.items() if value is not None} if None in body.values() else body
 
 
-def _too_deep() -> _Refused:
-    return _Refused(f"which is nested more than {_DEPTH} levels deep", "Refer to a definition in `$defs` instead.")
+def _too_deep() -> _NoObjectRoot:
+    return _NoObjectRoot(f"which is nested more than {_DEPTH} levels deep", "Refer to a definition in `$defs` instead.")
 
 
 def _rewritten(schema: Schema) -> str:
     try:
         return json_text(schema)
     except Unsupported as error:
-        raise _Refused(f"which holds {error.what}", "Leave it out, or write it as JSON.") from error
+        raise _NoObjectRoot(f"which holds {error.what}", "Leave it out, or write it as JSON.") from error
 
 
 def _deeper_than(value: object, levels: int) -> bool:
@@ -320,28 +311,28 @@ def _deeper_than(value: object, levels: int) -> bool:
 
 
 def _children(value: object) -> list[Any]:
-    if isinstance(value, dict):
-        return list(cast("dict[str, Any]", value).values())
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    if is_object(value):
+        return list(value.values())
+    return value if is_list(value) else []
 
 
 def _check_arguments(schema: Schema, for_claude: bool) -> None:
     """Raise unless Claude Code can read the list of arguments; otherwise it drops every tool of the server."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
-    if not isinstance(properties, dict):
-        raise _Refused(f"whose `properties` are {properties!r}", "They must be an object of schemas by name.")
-    for name, value in cast("dict[str, Any]", properties).items():
+    if not is_object(properties):
+        raise _NoObjectRoot(f"whose `properties` are {properties!r}", "They must be an object of schemas by name.")
+    for name, value in properties.items():
         if not isinstance(value, dict | bool):
-            raise _Refused(f"whose argument {name!r} is {value!r}", "It must be a schema, an object.")
+            raise _NoObjectRoot(f"whose argument {name!r} is {value!r}", "It must be a schema, an object.")
         if for_claude and not _PROPERTY.fullmatch(str(name)):
-            raise _Refused(
+            raise _NoObjectRoot(
                 f"whose argument {name!r} has a name that the Anthropic API refuses",
                 "It takes 1 to 64 ASCII letters, digits, `_`, `.` and `-`: rename the argument.",
             )
-    if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[object]", required)):
-        raise _Refused(f"whose `required` is {required!r}", "It must be a list of names.")
+    if not is_list(required) or not all(isinstance(name, str) for name in required):
+        raise _NoObjectRoot(f"whose `required` is {required!r}", "It must be a list of names.")
     if not isinstance(schema.get("$schema", ""), str):
-        raise _Refused(f"whose `$schema` is {schema['$schema']!r}", "It must be a URI.")
+        raise _NoObjectRoot(f"whose `$schema` is {schema['$schema']!r}", "It must be a URI.")
 
 
 # Media types: which content is text, and which images a model can read
@@ -510,7 +501,7 @@ def without_repetition(result: ToolResult) -> tuple[Any, list[ContentBlock]]:
     texts = [block for block in result.content if _text(block) is not None]
     if wrapped is not NOTHING and _is_list_of(texts, wrapped):
         return wrapped, _without(result.content, texts)
-    if any(_is_list_of(texts, value) for value in (structured, *_children_of(structured))):
+    if any(_is_list_of(texts, value) for value in (structured, *_children(structured))):
         return structured, _without(result.content, texts)
     says_nothing = structured in ({}, []) and bool(result.content)
     if says_nothing or any(_says_more(str(_text(block)), structured, wrapped) for block in texts):
@@ -527,7 +518,7 @@ class _Known:
     def __init__(self, structured: Any, wrapped: Any) -> None:
         self._wholes = [structured] if wrapped is NOTHING else [structured, wrapped]
         self._strings = set(_strings(structured))
-        self._parts = [*self._wholes, *_children_of(structured), *([] if wrapped is NOTHING else _children_of(wrapped))]
+        self._parts = [*self._wholes, *_children(structured), *([] if wrapped is NOTHING else _children(wrapped))]
 
     def has(self, text: str) -> bool:
         """Whether `text` is one of them, literally or as JSON."""
@@ -539,7 +530,7 @@ class _Known:
 
 
 def _is_wrapper(structured: Any) -> bool:
-    return isinstance(structured, dict) and list(cast("dict[str, Any]", structured)) == ["result"]
+    return is_object(structured) and list(structured) == ["result"]
 
 
 def _text(block: ContentBlock) -> str | None:
@@ -559,9 +550,9 @@ def _without(blocks: Iterable[ContentBlock], left_out: list[ContentBlock]) -> li
 
 def _is_list_of(texts: list[ContentBlock], value: Any) -> bool:
     """Whether each text is one item of `value`, in order: how SDKs write a list."""
-    if not isinstance(value, list) or not texts or len(cast("list[Any]", value)) != len(texts):
+    if not is_list(value) or not texts or len(value) != len(texts):
         return False
-    return all(_is_value(str(_text(block)), item) for block, item in zip(texts, cast("list[Any]", value), strict=True))
+    return all(_is_value(str(_text(block)), item) for block, item in zip(texts, value, strict=True))
 
 
 def _is_value(text: str, value: Any) -> bool:
@@ -599,14 +590,8 @@ def _parsed(text: str) -> Any:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    for child in _children_of(value):
+    for child in _children(value):
         yield from _strings(child)
-
-
-def _children_of(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(cast("dict[str, Any]", value).values())
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -615,15 +600,11 @@ def _same(one: Any, other: Any) -> bool:
 
 def _covers(whole: Any, part: Any) -> bool:
     """Whether `whole` contains everything in `part`; true is not 1."""
-    match whole, part:
-        case dict(), dict():
-            big, small = cast("dict[str, Any]", whole), cast("dict[str, Any]", part)
-            return all(key in big and _covers(big[key], item) for key, item in small.items())
-        case list(), list():
-            items, others = cast("list[Any]", whole), cast("list[Any]", part)
-            return len(items) == len(others) and all(map(_covers, items, others))
-        case _:
-            return isinstance(whole, bool) == isinstance(part, bool) and whole == part
+    if is_object(whole) and is_object(part):
+        return all(key in whole and _covers(whole[key], item) for key, item in part.items())
+    if is_list(whole) and is_list(part):
+        return len(whole) == len(part) and all(map(_covers, whole, part))
+    return isinstance(whole, bool) == isinstance(part, bool) and whole == part
 
 
 # Checks of a list of tools
@@ -639,13 +620,12 @@ PYDANTIC_AI_META = "hikidashi/pydantic-ai"
 
 def mapping(value: object) -> dict[str, Any]:
     """`value` if it is a mapping, else an empty one: metadata of a foreign source may be anything."""
-    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
+    return dict(value) if is_mapping(value) else {}
 
 
 def strings(value: object) -> list[str]:
     """The strings in `value`, if it is a list: see `mapping`."""
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [item for item in items if isinstance(item, str)]
+    return [item for item in as_list(value) if isinstance(item, str)]
 
 
 def listed(tools: object) -> list[Any]:
@@ -654,10 +634,11 @@ def listed(tools: object) -> list[Any]:
     Raises:
         ToolValidationError: it is a single tool, a string or something else that is not a list.
     """
-    if isinstance(tools, str | bytes | Mapping | Tool) or not isinstance(tools, Iterable):
-        kind, one = type(cast("object", tools)).__name__, isinstance(tools, Mapping | Tool)
-        raise ToolValidationError(f"Expected a list of tools, got {'one ' if one else 'a '}{kind}. Pass `[tool]`.")
-    return list(cast("Iterable[Any]", tools))
+    if is_mapping(tools) or isinstance(tools, Tool):
+        raise ToolValidationError(f"Expected a list of tools, got one {type(tools).__name__}. Pass `[tool]`.")
+    if isinstance(tools, str | bytes) or not is_iterable(tools):
+        raise ToolValidationError(f"Expected a list of tools, got a {type(tools).__name__}. Pass `[tool]`.")
+    return list(tools)
 
 
 def neutral_tools(tools: object) -> list[Tool]:
