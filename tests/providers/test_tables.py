@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from hikidashi.agents import Message, make_responder
-from hikidashi.cli.chat.missing import startup_problems
+from hikidashi.apps.factory import startup_problems
 from hikidashi.cli.doctor import check_keys, check_providers, needs_by_extra
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, check_config, load_config
 from hikidashi.errors import ConfigError, MissingExtra, TavilyAPIError

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from ..texts import Language
+from ..texts import Language, texts
 from ..web.redact import redacted
 
 __all__ = ["Audience", "Kind", "UnansweredError", "cause_of", "kind_of", "sentence", "short_cause"]
@@ -32,91 +32,6 @@ Kind = Literal[
 
 Audience = Literal["user", "operator"]
 """The reader of the message: a user, who can only ask for help, or the operator, who can fix the problem."""
-
-_SENTENCES: dict[Kind, tuple[str, str]] = {
-    "busy": (
-        "モデルが混み合っています。しばらく待ってから、もう一度お試しください。",
-        "The model is busy. Please wait a little and try again.",
-    ),
-    "refused": (
-        "モデルに認証を拒否されました。管理者にAPIキーの確認を依頼してください。",
-        "The model's service refused the key. Please ask the operator to check it.",
-    ),
-    "login": (
-        "モデルの利用に必要なログインがされていません。管理者に設定の確認を依頼してください。",
-        "There is no login for the model's service. Please ask the operator to log in.",
-    ),
-    "no_model": (
-        "設定されたモデルが見つかりませんでした。管理者にモデル名の確認を依頼してください。",
-        "The model was not found. Please ask the operator to check its name.",
-    ),
-    "too_long": (
-        "会話が長すぎて処理できません。新しい会話を始めてください。",
-        "The conversation is too long. Please start a new one.",
-    ),
-    "cut": (
-        "回答が長すぎたため、途中で終わりました。範囲を絞って、もう一度お試しください。",
-        "The answer was too long and was cut off. Please ask for less at once.",
-    ),
-    "unreachable": (
-        "モデルに接続できませんでした。しばらく待ってから、もう一度お試しください。",
-        "The model could not be reached. Please try again in a while.",
-    ),
-    "late": (
-        "モデルの応答が時間内に得られませんでした。もう一度お試しください。",
-        "The model did not answer in time. Please try again.",
-    ),
-    "down": (
-        "モデルのサービスで障害が起きています。しばらく待ってから、もう一度お試しください。",
-        "The model's service has a problem. Please try again in a while.",
-    ),
-    "setup": (
-        "設定に問題があるため回答できません。管理者にログの確認を依頼してください。",
-        "The setup is incomplete. Please ask the operator to check the log.",
-    ),
-    "turns": (
-        "ツールの呼び出しが多すぎたため中止しました。質問を分けて、もう一度お試しください。",
-        "The answer needed too many tool calls and was stopped. Please split the question.",
-    ),
-    "empty": (
-        "モデルから回答が得られませんでした。言い方を変えて、もう一度お試しください。",
-        "The model gave no answer. Please rephrase the question.",
-    ),
-    "other": (
-        "エラーが発生したため回答できませんでした。もう一度お試しください。",
-        "Something went wrong, so there is no answer. Please try again.",
-    ),
-}
-
-_FOR_OPERATORS: dict[Kind, tuple[str, str]] = {
-    "refused": (
-        "モデルに認証を拒否されました。`agent.api_key` または環境変数（ANTHROPIC_API_KEY など）を確認してください。",
-        "The model's service refused the key. Check `agent.api_key` in the config file, or the key in the environment "
-        "(such as ANTHROPIC_API_KEY).",
-    ),
-    "login": (
-        "Claude Code にログインしておらず、APIキーもありません。次のいずれかを行ってください: "
-        "(1) `claude` を実行してログインする。(2) 環境変数 ANTHROPIC_API_KEY を設定する。"
-        "(3) 設定ファイル config.yaml で別のモデルを選ぶ（例は `hikidashi config example` で表示）。"
-        "`hikidashi doctor` で現在の状態を確認できます。",
-        "Claude Code is not logged in, and there is no API key. Do one of these: "
-        "(1) run `claude` and log in; (2) set ANTHROPIC_API_KEY; "
-        "(3) choose another model in config.yaml (`hikidashi config example` prints one). "
-        "`hikidashi doctor` shows what is set up here.",
-    ),
-    "no_model": (
-        "設定されたモデルが見つかりませんでした。設定ファイルの `agent.model` を確認してください。",
-        "The model was not found. Check `agent.model` in the config file.",
-    ),
-    "setup": (
-        "設定に問題があるため回答できません: {cause}",
-        "The setup is incomplete: {cause}",
-    ),
-    "other": (
-        "エラーが発生したため回答できませんでした: {cause}",
-        "Something went wrong, so there is no answer: {cause}",
-    ),
-}
 
 _NAMES: dict[str, Kind] = {
     "ModelThrottledException": "busy",
@@ -158,11 +73,11 @@ class UnansweredError(Exception):
 
 def sentence(kind: Kind, language: Language, audience: Audience = "user", *, cause: str = "") -> str:
     """The message for `audience`; for operators it has the `cause` if there is no better advice."""
-    sentences = _FOR_OPERATORS if audience == "operator" and kind in _FOR_OPERATORS else _SENTENCES
-    if "{cause}" in sentences[kind][0] and not cause:
-        sentences = _SENTENCES
-    japanese, english = sentences[kind]
-    return (japanese if language == "ja" else english).format(cause=cause)
+    table = texts("agents", language)
+    advice = table.get(f"operator.{kind}", "") if audience == "operator" else ""
+    if not advice or ("{cause}" in advice and not cause):
+        return table[f"failed.{kind}"]
+    return advice.format(cause=cause)
 
 
 def kind_of(error: BaseException) -> Kind:

@@ -9,10 +9,11 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from hikidashi.common.terminal import clean, clean_lines, cut
 from hikidashi.errors import ConfigError, SearchLogError, ToolSearchError, ToolSourceError
 from hikidashi.texts import Language
 from hikidashi.web.redact import redacted
@@ -42,9 +43,6 @@ _NO_SUCH_FILE = ("there is no such file", "does not exist")
 
 _WIDEST = 100
 """Longer lines are hard to read, however wide the terminal is."""
-
-# Descriptions are untrusted: control characters could move the cursor, and others reverse the line.
-_UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 _NEVER_FIRST = "、。，．・：；？！?!,.:;)]}」』）】〉》…ーぁぃぅぇぉっゃゅょァィゥェォッャュョ"
 _NEVER_LAST = "([{「『（【〈《"
@@ -112,22 +110,6 @@ def language_of_environment() -> Language:
     """The language of the environment, read as gettext does: Japanese, or else English."""
     wanted = next((value for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (value := os.environ.get(name))), "")
     return "ja" if wanted.lower().startswith("ja") else "en"
-
-
-def clean(text: str) -> str:
-    """`text` in one line, without control characters."""
-    return " ".join(_UNFIT.sub(lambda found: " " if found[0].isspace() else "", text).split())
-
-
-def clean_lines(text: str) -> str:
-    """`text` with its lines and indents, without other control characters."""
-    return "\n".join(_UNFIT.sub("", line.replace("\t", "    ")) for line in re.split(r"\r\n|\n|\r", text))
-
-
-def cut(text: str, width: int) -> str:
-    """`text` in one line of at most `width` cells."""
-    line = clean(text)
-    return line if cell_len(line) <= width else set_cell_size(line, max(width - 1, 0)).rstrip() + "…"
 
 
 def counted(count: int, thing: str, things: str | None = None) -> str:

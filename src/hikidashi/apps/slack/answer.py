@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,8 +16,7 @@ from ..responder import AnswerEvent, AnswerFailed, Message, Responder, TextDelta
 from .api import SlackAPI
 from .mrkdwn import escape, split_message, to_mrkdwn
 from .questions import Asked, Questions, SlackQuestion
-from .thread import Left, Thread, ThreadReader
-from .wording import WAITING, Words
+from .thread import WAITING, Left, Thread, ThreadReader
 
 __all__ = ["Answerer", "LiveMessage"]
 
@@ -35,7 +34,7 @@ _MOST_ATTEMPTS = 3
 class _Draft:
     """The answer so far."""
 
-    words: Words
+    words: Mapping[str, str]
     text: str = ""
     status: str = ""
     trouble: str = ""
@@ -51,17 +50,17 @@ class _Draft:
             case ToolCalled():
                 self.tools.append(event.name)
                 about = _about(event.arguments)
-                sentence = self.words.tool_with if about else self.words.tool
+                sentence = self.words["tool_with"] if about else self.words["tool"]
                 self.status = sentence.format(name=_code(event.name), about=escape(about))
                 if self.text and not self.text.endswith("\n"):
                     self.text += "\n\n"  # text after a tool call is a new paragraph
             case ToolReturned():
-                self.status = "" if event.ok else self.words.tool_failed.format(name=_code(event.name))
+                self.status = "" if event.ok else self.words["tool_failed"].format(name=_code(event.name))
             case AnswerFailed():  # pragma: no branch - there is no other
                 self.trouble = event.message
 
     def so_far(self) -> str:
-        status = f"{WAITING} {self.status or self.words.thinking}"
+        status = f"{WAITING} {self.status or self.words['thinking']}"
         text = Citations(self.found).cited(self.text).strip()
         return "\n\n".join(part for part in (to_mrkdwn(text), status) if part)
 
@@ -69,7 +68,7 @@ class _Draft:
         citations = Citations(self.found)
         text = citations.cited(self.text).strip()
         parts = [to_mrkdwn(text), self._list_of(citations.sources), self._warning()]
-        shown = [part for part in parts if part.strip()] or [self.words.no_answer]
+        shown = [part for part in parts if part.strip()] or [self.words["no_answer"]]
         return "\n\n".join([*shown, *(f":information_source: {note}" for note in notes)])
 
     def _warning(self) -> str:
@@ -79,7 +78,7 @@ class _Draft:
         if not sources:
             return ""
         lines = (f"[{one.number}] {f'[{one.title}]({one.url})' if one.title else one.url}" for one in sources)
-        return to_mrkdwn("\n".join([f"**{self.words.sources}**", *lines]))
+        return to_mrkdwn("\n".join([f"**{self.words['sources']}**", *lines]))
 
 
 class Answerer:
@@ -101,7 +100,7 @@ class Answerer:
         responder: Responder,
         api: SlackAPI,
         reader: ThreadReader,
-        words: Words,
+        words: Mapping[str, str],
         *,
         reaction: str,
         pause: float,
@@ -185,7 +184,7 @@ class Answerer:
         if left.posted is None and left.question is None:
             return
         live = LiveMessage(self._api, asked.channel, asked.thread_ts, pause=self._pause_now, posted=left.posted)
-        note = f":warning: {escape(self._words.interrupted)}"
+        note = f":warning: {escape(self._words['interrupted'])}"
         await live.finish("\n\n".join(part for part in (left.text.strip(), note) if part))
         logger.warning("Slack: %s in %s was left unanswered, and says so now.", asked.ts, asked.channel)
 
@@ -199,12 +198,12 @@ class Answerer:
                 await asyncio.wait([after])
             thread = await self._reader.read(question, without=asked.posted)
             if question.begins_thread and not thread.messages[-1].text:
-                draft.text = self._words.nothing_asked
+                draft.text = self._words["nothing_asked"]
             else:
                 self._questions.posted(asked, await live.open(draft.so_far()))
                 await self._run(thread.messages, draft, live)
         except asyncio.CancelledError:
-            draft.trouble = self._words.stopped
+            draft.trouble = self._words["stopped"]
             await live.finish(draft.whole([]))
             logger.warning("Slack: the answer to %s in %s was cancelled.", question.ts, question.channel)
             raise
@@ -234,10 +233,10 @@ class Answerer:
         except Exception as error:
             if isinstance(error, TimeoutError) and limit.expired():
                 logger.warning("Slack: no answer within %g s.", self._timeout)
-                draft.trouble = self._words.timed_out.format(seconds=self._timeout)
+                draft.trouble = self._words["timed_out"].format(seconds=self._timeout)
             else:
                 logger.exception("Slack: the responder failed.")
-                draft.trouble = self._words.failed
+                draft.trouble = self._words["failed"]
 
     def _pause_now(self) -> float:
         return self._pause * max(1, self._under_way)
@@ -245,7 +244,7 @@ class Answerer:
     def _notes(self, thread: Thread) -> list[str]:
         if thread.unreadable is None:
             return []
-        return [self._words.history_unreadable.format(remedy=escape(thread.unreadable.remedy)).strip()]
+        return [self._words["history_unreadable"].format(remedy=escape(thread.unreadable.remedy)).strip()]
 
     async def _react(self, method: str, asked: Asked) -> None:
         try:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SlackError
+from ...texts import Language, texts
 from ..responder import Responder
 from .answer import Answerer
 from .api import Identity, SlackAPI, SlackSocket
 from .questions import Asked, Questions, question_in
 from .thread import ThreadReader
-from .wording import Language, words_in
 
 __all__ = ["Identity", "SlackBot", "SlackError"]
 
@@ -69,7 +69,7 @@ class SlackBot:
         self._bot_token = bot_token
         self._app_token = app_token
         self._base_url = base_url
-        self._words = words_in(language)
+        self._words = texts("slack", language)
         self._reaction = reaction
         self._update_seconds = update_seconds
         self._answer_seconds = answer_seconds

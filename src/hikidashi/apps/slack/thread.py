@@ -15,11 +15,13 @@ from ..responder import Message
 from .api import Identity, SlackAPI
 from .mrkdwn import markdown_of, text_of
 from .questions import Asked, SlackQuestion
-from .wording import WAITING
 
-__all__ = ["Left", "Thread", "ThreadReader"]
+__all__ = ["WAITING", "Left", "Thread", "ThreadReader"]
 
 logger = logging.getLogger("hikidashi")
+
+WAITING = ":hourglass_flowing_sand:"
+"""Marks the status line at the end of an unfinished answer."""
 
 _PAGE = 200
 _NEVER_KNOWN = frozenset({"missing_scope", "user_not_found", "user_not_visible"})

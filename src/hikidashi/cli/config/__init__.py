@@ -54,7 +54,7 @@ def check(
     """
     from hikidashi.config import check_config, find_config
 
-    from ..chat.missing import startup_problems
+    from ...apps.factory import startup_problems
     from ..output import stdout
     from .report import is_for_gateway_alone, report_on
     from .view import print_report

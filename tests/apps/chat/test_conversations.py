@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hikidashi.apps.chat.storage import ConversationSaver, ConversationStore, Transcript, _name_of
 from hikidashi.apps.responder import Message
-from hikidashi.cli.chat.conversations import ConversationSaver, ConversationStore, _name_of
-from hikidashi.cli.chat.storage import Transcript
 from hikidashi.testing import say
 from hikidashi.testing.script import Step
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.cli.chat.blocks import MarkdownBlocks
+from hikidashi.apps.chat.screen import MarkdownBlocks
 
 MARKDOWN = st.lists(
     st.sampled_from(

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from hikidashi.cli.chat.loop import run_interruptible
+from hikidashi.apps.chat.loop import run_interruptible
 
 
 def test_work_gives_what_it_gives() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.cli.chat.missing import anything_missing, first_problem, startup_problems
+from hikidashi.apps.factory import anything_missing, first_problem, startup_problems
 from hikidashi.cli.output import Language
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig
 from hikidashi.errors import MissingExtra

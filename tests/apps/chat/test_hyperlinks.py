@@ -8,10 +8,9 @@ import json
 import pytest
 from rich.console import Console
 
+from hikidashi.apps.chat.screen import JsonScreen, TerminalScreen, supports_hyperlinks
 from hikidashi.apps.responder import AnswerEvent, TextDelta, ToolReturned
-from hikidashi.cli.chat.hyperlinks import supports_hyperlinks
-from hikidashi.cli.chat.screen import JsonScreen, TerminalScreen
-from hikidashi.cli.chat.words import WORDS
+from hikidashi.texts import texts
 
 FOUND = ToolReturned(call_id="1", name="s", ok=True, text="1. **Docs**\n   URL: https://docs.example/a\n   text")
 ANSWER: list[AnswerEvent] = [FOUND, TextDelta("Use [it](https://docs.example/a), not [that](https://o.example/x).")]
@@ -42,7 +41,7 @@ def test_only_terminals_that_are_known_to_hide_addresses_may(environment: dict[s
 
 def drawn(*, hyperlinks: bool) -> str:
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard", highlight=False)
-    with TerminalScreen(console, WORDS["en"], hyperlinks=hyperlinks) as screen:
+    with TerminalScreen(console, texts("chat", "en"), hyperlinks=hyperlinks) as screen:
         for event in ANSWER:
             screen.show(event)
     assert isinstance(console.file, io.StringIO)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.cli.chat.reflow import rows_after_reflow, terminal_reflows
-from hikidashi.cli.chat.storage import MOST_ENTRIES, InputHistory
+from hikidashi.apps.chat.screen import rows_after_reflow, terminal_reflows
+from hikidashi.apps.chat.storage import MOST_ENTRIES, InputHistory
 from hikidashi.testing import say
 from hikidashi.testing.script import Step
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
+from hikidashi.apps.chat.loop import BackgroundResponder
 from hikidashi.apps.responder import AnswerEvent, Message, TextDelta
-from hikidashi.cli.chat.background import BackgroundResponder
 from hikidashi.errors import MissingExtra
 
 HELLO = [Message(role="user", text="Hello?")]

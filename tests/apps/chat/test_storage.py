@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from hikidashi.apps.chat.storage import Transcript
 from hikidashi.apps.responder import Message
-from hikidashi.cli.chat.storage import Transcript
 
 SAID = [Message(role="user", text="こんにちは\n二行目"), Message(role="assistant", text="Hello!")]
 

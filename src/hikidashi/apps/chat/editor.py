@@ -18,7 +18,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from .reflow import ERASE_BELOW, rows_after_reflow, terminal_reflows
+from .screen import ERASE_BELOW, rows_after_reflow, terminal_reflows
 from .storage import MOST_ENTRIES, InputHistory
 
 __all__ = ["LineEditor"]

@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from hikidashi.cli.chat.live_lines import LiveLines
-from hikidashi.cli.chat.reflow import ERASE_BELOW
+from hikidashi.apps.chat.screen import ERASE_BELOW, LiveLines
 
 
 @pytest.fixture

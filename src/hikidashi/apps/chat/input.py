@@ -39,7 +39,7 @@ def question_reader(runner: asyncio.Runner, *, history: Path | None, coloured: b
         return PipedLines(prompt="> ")
     if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") in {"", "dumb", "unknown"}:
         return PlainTerminal()
-    from .editor import LineEditor  # imported only on a terminal: it takes a tenth of a second
+    from .editor import LineEditor
 
     return LineEditor(runner, InputHistory(history), coloured=coloured)
 

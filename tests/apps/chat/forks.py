@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 
 _IMPORTED_ONCE = (
     "hikidashi.cli.app",
-    "hikidashi.cli.chat.run",
+    "hikidashi.cli.chat",
+    "hikidashi.apps.chat.loop",
     "hikidashi.apps.pydantic_ai",
     "hikidashi.apps.strands",
     "hikidashi.claude.model",

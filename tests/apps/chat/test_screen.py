@@ -8,9 +8,9 @@ import json
 import pytest
 from rich.console import Console
 
+from hikidashi.apps.chat.screen import JsonScreen, PlainScreen, Screen, TerminalScreen
 from hikidashi.apps.responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
-from hikidashi.cli.chat.screen import JsonScreen, PlainScreen, Screen, TerminalScreen
-from hikidashi.cli.chat.words import WORDS
+from hikidashi.texts import texts
 
 EVENTS: list[AnswerEvent] = [
     TextDelta("I look it "),
@@ -31,7 +31,7 @@ def shown(screen: Screen, events: list[AnswerEvent]) -> None:
 
 def on_a_terminal(events: list[AnswerEvent]) -> str:
     console = Console(file=io.StringIO(), width=60, height=20, highlight=False)
-    shown(TerminalScreen(console, WORDS["en"]), events)
+    shown(TerminalScreen(console, texts("chat", "en")), events)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -66,7 +66,7 @@ def test_a_terminal_never_obeys_what_the_model_or_a_tool_says() -> None:
 
 def test_of_a_tall_paragraph_the_end_is_shown_while_it_grows() -> None:
     console = Console(file=io.StringIO(), width=20, height=8, force_terminal=True, color_system=None)
-    with TerminalScreen(console, WORDS["en"]) as screen:
+    with TerminalScreen(console, texts("chat", "en")) as screen:
         screen.show(TextDelta("a long story " * 50 + "ends"))
         assert isinstance(console.file, io.StringIO)
         drawn = console.file.getvalue().rpartition("\x1b")[2]
@@ -76,7 +76,7 @@ def test_of_a_tall_paragraph_the_end_is_shown_while_it_grows() -> None:
 
 def test_an_answer_follows_a_window_that_becomes_narrower(monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(file=io.StringIO(), width=80, height=20, force_terminal=True, color_system=None)
-    with TerminalScreen(console, WORDS["en"]) as screen:
+    with TerminalScreen(console, texts("chat", "en")) as screen:
         monkeypatch.setenv("COLUMNS", "10")
         screen.show(TextDelta("one two three four"))
         assert isinstance(console.file, io.StringIO)
