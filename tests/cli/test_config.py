@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.cli.config.report import report_on
-from hikidashi.config import check_config
+from hikidashi.cli.config import section_statuses
+from hikidashi.config import load_config
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -75,9 +75,8 @@ def test_keys_are_only_said_to_be_set(command: Command) -> None:
 def test_each_part_says_why(tmp_path: Path, text: str, name: str, status: str, why: str) -> None:
     file = tmp_path / "my.yaml"
     file.write_text(text, encoding="utf-8")
-    report = report_on(check_config(file, environment={}))
-    assert (report.ok, report.path, report.problems) == (True, str(file), ())
-    assert [(part.status, part.why) for part in report.parts if part.name == name] == [(status, why)]
+    sections = section_statuses(load_config(file, environment={}))
+    assert [(section.status, section.why) for section in sections if section.name == name] == [(status, why)]
 
 
 def test_every_problem_is_shown_with_its_line_and_the_exit_code_is_1(command: Command, tmp_path: Path) -> None:

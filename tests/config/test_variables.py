@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hikidashi.config._variables import BrokenVariableError, Filled, filled
+from hikidashi.config.load import BrokenVariableError, Filled, filled
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from hikidashi.web.call_provider import supported_filters
 from hikidashi.web.crawl_options import refuse_crawl_options
 from hikidashi.web.filters import refuse_unsupported
 
-# A provider as somebody would add it: one module and one row. `nebula_sdk` is a package that nobody has.
+# A provider as another package has it: one module and its rows. `nebula_sdk` is a package that nobody has.
 NEBULA = """
 from hikidashi.errors import MissingExtra
 from hikidashi.providers import CHAT_MODELS, SEARCH_PROVIDERS, ChatModel, Package, SearchProviderInfo
@@ -91,8 +91,27 @@ CHAT = ChatModel(
     packages=(),
     key_variables=("NEBULA_CHAT_KEY",),
 )
+LOCAL = SearchProviderInfo(name="local", title="Nebula here", provider="nebula:NebulaProvider", options={})
 SDK = Package(module="nebula_sdk", name="nebula-sdk")
 SDK_OF_AN_EXTRA = Package(module="nebula_sdk", name="nebula-sdk", extra="nebula")
+"""
+PYPROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "nebula"
+version = "1"
+
+[project.entry-points."hikidashi.search_providers"]
+nebula = "nebula:SEARCH"
+local = "nebula:LOCAL"
+
+[project.entry-points."hikidashi.chat_models"]
+nebula = "nebula:CHAT"
+broken = "nebula:NOWHERE"
+odd = "nebula:SDK"
 """
 VARIABLES = ("TAVILY_API_KEY", "NEBULA_API_KEY", "NEBULA_URL", "NEBULA_CHAT_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 
@@ -201,30 +220,47 @@ def test_a_row_is_seen_by_the_doctor(nebula: Any, monkeypatch: pytest.MonkeyPatc
     assert seen(keys)["NEBULA_API_KEY"] == "problem: set, but nebula-sdk is not installed"
 
 
-def test_a_row_is_an_option_of_the_command(tmp_path: Path) -> None:
-    (tmp_path / "nebula.py").write_text(NEBULA)
-    script = (
-        "import nebula; nebula.SEARCH_PROVIDERS['nebula'] = nebula.SEARCH; "
-        "from hikidashi.cli.app import app; app(prog_name='hikidashi')"
-    )
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which pip has installed a package whose entry points are rows; some cannot be used."""
+    source, site = tmp_path_factory.mktemp("nebula"), tmp_path_factory.mktemp("site")
+    (source / "nebula.py").write_text(NEBULA)
+    (source / "pyproject.toml").write_text(PYPROJECT)
+    install = ["install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index", "--target", str(site)]
+    subprocess.run([sys.executable, "-m", "pip", *install, str(source)], check=True)
+    return site
+
+
+def test_the_rows_of_an_installed_package_are_those_of_every_command(installed: Path, tmp_path: Path) -> None:
     plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        places = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
         return subprocess.run(
-            [sys.executable, "-c", script, "web", "search", *arguments],
-            env={**plain, "PYTHONPATH": str(tmp_path), "COLUMNS": "200", "LANG": "C.UTF-8", **environment},
+            [sys.executable, "-m", "hikidashi", *arguments],
+            env={**plain, "PYTHONPATH": places, "COLUMNS": "200", "LANG": "C.UTF-8", **environment},
             capture_output=True,
             text=True,
             check=False,
+            cwd=tmp_path,
         )
 
-    shown = run("--help").stdout
+    shown = run("web", "search", "--help").stdout
     assert "--provider <tavily|local|searxng|nebula>" in shown
     assert "The address of Tavily or SearXNG or Nebula." in shown
-    unaddressed = run("bread", "--provider", "nebula", NEBULA_API_KEY="sk-test")
+    unaddressed = run("web", "search", "bread", "--provider", "nebula", NEBULA_API_KEY="sk-test")
     assert "--provider nebula needs --base-url URL, or NEBULA_URL." in unaddressed.stderr
-    found = run("bread", "--provider", "nebula", "--base-url", "http://h/", NEBULA_API_KEY="sk-test")
+    found = run("web", "search", "bread", "--provider", "nebula", "--base-url", "http://h/", NEBULA_API_KEY="sk-test")
     assert (found.returncode, "http://h/" in found.stdout) == (0, True), found.stderr
+    (tmp_path / "config.yaml").write_text("agent: {provider: nebula, api_key: sk-test}\n")
+    checked = run("config", "check")
+    assert "agent is on: answers with nebula, through strands" in checked.stdout
+    broken = "The entry point broken = nebula:NOWHERE of hikidashi.chat_models is left out: AttributeError: "
+    taken = (
+        "The entry point local = nebula:LOCAL of hikidashi.search_providers is left out: there is a row 'local' already"
+    )
+    odd = "The entry point odd = nebula:SDK of hikidashi.chat_models is left out: it is not a ChatModel"
+    assert [line for line in (broken, taken, odd) if line not in found.stderr + checked.stderr] == []
 
 
 async def test_a_row_makes_a_chat_model_that_answers(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config import Config
-from ..config.register import web_search_to_offer
+from ..config.sections import web_search_to_offer
 from ..errors import ConfigError, HikidashiError
 from ..providers import Package, load
 from ..texts import Language
@@ -129,7 +129,7 @@ def _missing(config: Config, environment: Mapping[str, str], language: Language)
     if agent.engine == "claude-code":
         if not _may_be_logged_in(config, environment):
             yield ConfigError(source, sentence("login", language, "operator"))
-    elif problem := agent.info.missing_key(agent, environment):
+    elif problem := agent.missing_key(environment):
         yield ConfigError(source, problem, "agent.api_key")
 
 

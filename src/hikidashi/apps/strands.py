@@ -229,7 +229,7 @@ def strands_model(config: AgentConfig, *, source: str = "config") -> Model:
     """
     row = config.info
     try:
-        if problem := row.missing_key(config, os.environ):
+        if problem := config.missing_key(os.environ):
             raise ConfigError(source, problem, "agent.api_key")
         return load(row.make)(config, config.model or row.default_model)
     except ImportError as error:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .gateway import GatewayConfig, ServerConfig
 from .load import check_config, find_config, load_config
-from .models import AgentConfig, Config, SlackConfig, ToolsConfig, WebSearchConfig
+from .sections import AgentConfig, Config, GatewayConfig, ServerConfig, SlackConfig, ToolsConfig, WebSearchConfig
 
 __all__ = [
     "AgentConfig",

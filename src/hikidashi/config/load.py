@@ -1,8 +1,9 @@
-"""Load config files: a `Config`, or a list of all problems."""
+"""Load config files: a `Config`, or a list of all problems. `${VARIABLE}` is substituted in texts."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -10,22 +11,37 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import ConfigError
-from ._rules import Rule, described
-from ._source import Node, Problems, read_text
-from ._toml_source import parse_toml
-from ._variables import BrokenVariableError, filled
-from ._yaml_source import parse_yaml
-from .gateway import GatewayConfig, ServerConfig
-from .models import AgentConfig, Config, SlackConfig, ToolsConfig, WebSearchConfig
-from .section import Section, joined, rules_of
+from .rules import Rule, described
+from .sections import (
+    AgentConfig,
+    Config,
+    ConfigSection,
+    GatewayConfig,
+    ServerConfig,
+    SlackConfig,
+    ToolsConfig,
+    WebSearchConfig,
+    joined,
+    rules_of,
+)
+from .source import ConfigNode, Problems, parse_toml, parse_yaml, read_text
 
-__all__ = ["SECTIONS", "CheckedConfig", "check_config", "find_config", "load_config"]
+__all__ = [
+    "SECTIONS",
+    "BrokenVariableError",
+    "CheckedConfig",
+    "Filled",
+    "check_config",
+    "filled",
+    "find_config",
+    "load_config",
+]
 
 SECTIONS = ("tools", "agent", "slack", "servers", "gateway")
 """The keys at the top of a file."""
 
 _NAMES = ("config.yaml", "config.yml", "config.toml")
-_AnySection = TypeVar("_AnySection", bound=Section)
+_AnySection = TypeVar("_AnySection", bound=ConfigSection)
 
 
 @dataclass(frozen=True)
@@ -61,7 +77,7 @@ def check_config(path: str | os.PathLike[str], *, environment: Mapping[str, str]
         root = parse_toml(text, str(file)) if toml else parse_yaml(text, str(file), problems)
     except ConfigError as error:
         return CheckedConfig(None, (error,))
-    config = _Reader(problems, os.environ if environment is None else environment, file).config(root)
+    config = _SectionReader(problems, os.environ if environment is None else environment, file).config(root)
     found = tuple(problems)
     return CheckedConfig(None, found) if found else CheckedConfig(config)
 
@@ -73,13 +89,13 @@ def find_config(folder: str | os.PathLike[str] = ".") -> Path | None:
     return next((file for name in _NAMES if (file := Path(folder, name)).exists()), None)
 
 
-class _Reader:
+class _SectionReader:
     def __init__(self, problems: Problems, environment: Mapping[str, str], file: Path) -> None:
         self._problems = problems
         self._environment = environment
         self._file = file
 
-    def config(self, root: Node) -> Config:
+    def config(self, root: ConfigNode) -> Config:
         top = self._section(root, "", SECTIONS)
         tools = self._section(top.get("tools"), "tools", ("web_search",))
         web_search = self._read(WebSearchConfig, tools.get("web_search"), "tools.web_search")
@@ -92,7 +108,7 @@ class _Reader:
             path=str(self._file),
         )
 
-    def _servers(self, node: Node | None) -> Mapping[str, ServerConfig] | None:
+    def _servers(self, node: ConfigNode | None) -> Mapping[str, ServerConfig] | None:
         """The servers by name; None if there is no such section."""
         if node is None or node.value is None:
             return None
@@ -118,7 +134,7 @@ class _Reader:
             return search
         return replace(search, index=str(self._file.parent.absolute() / Path(search.index).expanduser()))
 
-    def _section(self, node: Node | None, key: str, known: Sequence[str]) -> dict[str, Node]:
+    def _section(self, node: ConfigNode | None, key: str, known: Sequence[str]) -> dict[str, ConfigNode]:
         """The known keys of a section; unknown ones are reported."""
         if node is None or node.value is None:
             return {}
@@ -132,7 +148,7 @@ class _Reader:
             self._problems.add(_unknown(name, known), f"{key}.{name}" if key else name, section[name].line)
         return {name: section[name] for name in known if name in section}
 
-    def _read(self, kind: type[_AnySection], node: Node | None, key: str) -> _AnySection | None:
+    def _read(self, kind: type[_AnySection], node: ConfigNode | None, key: str) -> _AnySection | None:
         """The section as a value; None if it is missing or has a problem."""
         if node is None or node.value is None:
             return None
@@ -154,7 +170,7 @@ class _Reader:
             self._problems.add(reason, f"{key}.{name}", section[name].line if name in section else node.line)
         return None if conflicts else kind(**given)
 
-    def _value(self, node: Node, rule: Rule, key: str, *, is_on: bool) -> object:
+    def _value(self, node: ConfigNode, rule: Rule, key: str, *, is_on: bool) -> object:
         """The value of a key; None if it counts as absent or has a problem."""
         value, written = node.plain(), None
         if isinstance(value, str) and not rule.raw:
@@ -194,3 +210,50 @@ def _unset(names: Sequence[str]) -> str:
     which = " and ".join(names)
     verb = "is" if len(names) == 1 else "are"
     return f"{which} {verb} not set in the environment. Set it, or write ${{{first}:-default}}."
+
+
+_REFERENCE = re.compile(r"\$(?:(\$)|\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|(\{[^}]{0,40}\}?))")
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A text after substitution."""
+
+    text: str
+    from_environment: bool
+    """Whether it refers to any variable, set or not."""
+    unset: tuple[str, ...]
+    """The variables that are not set and have no default; they are replaced with nothing."""
+
+
+class BrokenVariableError(ValueError):
+    """A `${` without a valid variable name."""
+
+
+def filled(text: str, environment: Mapping[str, str]) -> Filled:
+    """`text` with its variables substituted; values are not substituted again.
+
+    As in a shell, the default of `${VARIABLE:-default}` also replaces a variable that is set but empty.
+
+    Raises:
+        BrokenVariableError: `${` does not start a variable's name, or is never closed.
+    """
+    named = False
+    unset: list[str] = []
+
+    def value(match: re.Match[str]) -> str:
+        nonlocal named
+        dollar, name, default, broken = match.groups()
+        if broken is not None:
+            raise BrokenVariableError(f"'${broken}' names no variable")
+        if dollar is not None:
+            return "$"
+        named = True
+        found = environment.get(name)
+        if default is not None:
+            return found or default
+        if found is None:
+            unset.append(name)
+        return found or ""
+
+    return Filled(_REFERENCE.sub(value, text), named, tuple(dict.fromkeys(unset)))

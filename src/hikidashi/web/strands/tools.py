@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, Unpack
 
 from ...config import WebSearchConfig
-from ...config.register import web_search_to_offer
+from ...config.sections import web_search_to_offer
 from ...errors import MissingExtra
 from ...texts import Language, texts
 from ...tool import ToolResult
