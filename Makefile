@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PEERS := $(VENV)/.peers
+# Which packages a new environment gets: pinned, lowest (the floors of pyproject.toml), newest (of the package index).
+DEPS := pinned
+RANGE := pinned
 ENCODER := packages/hikidashi-encoder
 TRAINING := $(ENCODER)/.venv/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -18,13 +21,19 @@ help: ## this list
 
 setup: $(STAMP) ## .venv with every extra, from pinned versions
 
-$(STAMP): requirements/dev.txt pyproject.toml packages/hikidashi-encoder/pyproject.toml
+$(STAMP): requirements/dev.txt requirements/lowest.txt pyproject.toml packages/hikidashi-encoder/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hikidashi needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Try: make PYTHON=python3.12" % sys.version_info[:2])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing pinned packages into $(VENV) (about a minute the first time) ..."
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e packages/hikidashi-encoder -e .
+	@$(INSTALL_$(DEPS))
 	@touch $@
+
+INSTALL_lowest = $(BIN)/python -m pip install --quiet --no-deps -r requirements/lowest.txt
+# strands pins mcp below what the others take; its tests pass with the newest, too.
+INSTALL_newest = $(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --no-build-isolation \
+  -e packages/hikidashi-encoder -e '.[all]' && $(BIN)/python -m pip install --quiet --upgrade --no-deps mcp mcp-types
 
 run: setup ## the tour: a thousand tools behind one server, and the real Claude Code CLI
 	@$(BIN)/hikidashi tour --docs README.md --docs README.ja.md --docs docs
@@ -39,8 +48,8 @@ lint: setup ## ruff format, ruff check, pyright strict
 
 check: lint test ## lint, then test
 
-versions: setup ## the tests on each Python that is supported and found here: VERSIONS="3.12 3.13", ARGS=tests/gateway
-	@$(BIN)/python -m tests.versions --only $(VERSIONS) -- $(ARGS)
+versions: setup ## the tests on each Python that is supported and found here: VERSIONS="3.12 3.13", RANGE=lowest, RANGE=newest
+	@$(BIN)/python -m tests.versions --deps $(RANGE) --only $(VERSIONS) -- $(ARGS)
 
 fix: setup ## repair what ruff can
 	@$(BIN)/ruff check --fix .
@@ -85,6 +94,7 @@ COMPILE := $(PIN) pyproject.toml
 
 pins: ## renew requirements/*.txt (needs uv)
 	@$(COMPILE) --all-extras --group dev --group docs -o requirements/dev.txt
+	@$(COMPILE) --all-extras --resolution lowest-direct | grep -vxFf requirements/dev.txt > requirements/lowest.txt
 	@$(COMPILE) --group bench -c requirements/dev.txt | grep -vxFf requirements/dev.txt > requirements/bench.txt
 	@$(COMPILE) --group encoder -c requirements/dev.txt -o requirements/encoder.txt
 	@printf '%s\n' 'mcp<2' mcp-server-git mcp-server-time | $(PIN) - -o requirements/old-mcp.txt

@@ -28,7 +28,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     python_at(tmp_path / "bin/python3.92", "3.92.0")
     python_at(tmp_path / "bin/python3.93", "not selected", code=127)  # as a shim of pyenv does
     for patch in ("2", "10"):
-        python_at(tmp_path / f"pyenv/versions/3.93.{patch}/bin/python", f"3.93.{patch}")
+        python_at(tmp_path / f"pyenv/versions/3.93.{patch}/bin/python3.93", f"3.93.{patch}")
     program(tmp_path / "make", 'echo "$@"; case "$*" in *3.92*) exit 1;; esac')
     monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path / "bin"), "/usr/bin", "/bin"]))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
@@ -47,21 +47,26 @@ def test_every_version_that_the_project_names_is_tested() -> None:
     assert supported() == ["3.11", "3.12", "3.13"]
 
 
-def test_the_newest_python_of_pyenv_is_used_where_the_path_has_none_that_runs(machine: Path) -> None:
-    assert interpreter("3.92") == "python3.92"
-    assert interpreter("3.93") == str(machine / "pyenv/versions/3.93.10/bin/python")
+def test_the_newest_patch_release_is_used_and_the_oldest_where_that_is_wanted(machine: Path) -> None:
+    assert interpreter("3.92") == str(machine / "bin/python3.92")
+    assert interpreter("3.93") == str(machine / "pyenv/versions/3.93.10/bin/python3.93")
+    assert interpreter("3.93", oldest=True) == str(machine / "pyenv/versions/3.93.2/bin/python3.93")
     assert interpreter("3.94") is None
 
 
-def test_a_python_that_is_not_installed_is_reported_and_the_others_are_tested(machine: Path) -> None:
-    code, said = versions("--only", "3.93", "3.94", "--", "-k", "one or two")
-    python = machine / "pyenv/versions/3.93.10/bin/python"
-    assert said.splitlines() == [
-        f"##### Python 3.93: {python}",
-        f"test PYTHON={python} VENV=.venvs/3.93 ARGS=-k 'one or two'",
-        "Python 3.93: passed",
-        "Python 3.94: not installed, so not tested",
-    ]
+@pytest.mark.parametrize(("deps", "patch"), [("pinned", "10"), ("lowest", "2"), ("newest", "10")])
+def test_a_python_that_is_not_installed_is_reported_and_the_others_are_tested(
+    machine: Path, deps: str, patch: str
+) -> None:
+    code, said = versions("--deps", deps, "--only", "3.93", "3.94", "--", "-k", "one or two")
+    python = machine / f"pyenv/versions/3.93.{patch}/bin/python3.93"
+    environment = ".venvs/3.93" if deps == "pinned" else f".venvs/{deps}"
+    first, made, passed, missing = said.splitlines()
+    assert first == f"##### Python 3.93, {deps} packages: {python}"
+    assert made == f"test PYTHON={python} VENV={environment} DEPS={deps} ARGS=-k 'one or two'"
+    assert passed.startswith(f"Python 3.93, {deps} packages (")
+    assert passed.endswith("): passed")
+    assert missing == f"Python 3.94, {deps} packages: not installed, so not tested"
     assert code == 0
 
 
