@@ -18,10 +18,10 @@ from hikidashi.apps.factory import make_responder
 from hikidashi.apps.pydantic_ai import PydanticAIResponder
 from hikidashi.apps.responder import AnswerEvent, AnswerFailed, Message, TextDelta, ToolCalled, ToolReturned
 from hikidashi.apps.strands import StrandsResponder, strands_model
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.config import AgentConfig, Config, ToolsConfig, WebSearchConfig, load_config
 from hikidashi.errors import ConfigError, MissingExtra
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, fault, say, tavily_fault, turn
+from hikidashi.testing.server import Exchange, LoopbackServer
 
 Messages = Callable[..., MessagesServer]
 Tavily = Callable[..., TavilyServer]

@@ -21,9 +21,9 @@ from pydantic_ai.toolsets import FunctionToolset
 from tests.support import PIXEL, ClaudeCode, cli_processes
 
 from hikidashi.claude.history import _tool_result, content_blocks, results_fit_mcp, with_downloads
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.testing import MessagesServer, call, say, turn
 from hikidashi.testing.script import blocks_of
+from hikidashi.testing.server import Exchange, LoopbackServer
 
 PDF = b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF"
 WAV = b"RIFF----WAVE"

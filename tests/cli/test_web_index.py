@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
+from hikidashi.testing.server import Exchange, LoopbackServer
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Web = Callable[..., "subprocess.CompletedProcess[str]"]

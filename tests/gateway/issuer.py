@@ -10,7 +10,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
+from hikidashi.testing.server import Exchange, LoopbackServer
 
 AUDIENCE = "https://gateway.example/mcp"
 

@@ -26,10 +26,10 @@ from tests.pydantic_ai_support import anthropic_model, scripted
 from tests.support import Heard, Unsure
 
 from hikidashi import ClaudeCodeModel, from_function, from_pydantic_ai
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.convert.wire import WireNames
 from hikidashi.search import ToolCatalog, deferred, to_pydantic_ai_search
 from hikidashi.testing import MessagesServer, call, say, search_regex, search_words, turn
+from hikidashi.testing.server import Exchange, LoopbackServer
 
 Server = Callable[..., MessagesServer]
 Environment = Callable[[MessagesServer], dict[str, str]]

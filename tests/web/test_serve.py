@@ -25,9 +25,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMissingTypeStubs]
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
 from hikidashi.testing import TavilyPage, TavilyServer
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.crawl_options import CrawlOptions
 from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
 from hikidashi.web.pages.fetch import Fetcher

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..common.json import as_object, is_list, is_object
-from ..common.loopback import Exchange, LoopbackServer
 from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
 from .script import Answer, RecordedRequest, Reply, Script, Step, blocks_of, say
+from .server import Exchange, LoopbackServer
 from .tool_search import Dialect, refused_tools, with_searches_done
 
 __all__ = ["MessagesServer", "refusal"]
@@ -138,7 +138,7 @@ class MessagesServer(LoopbackServer):
             answer = _answer(step(request)) if callable(step) else step
             return with_searches_done(answer, request, dialect=self._dialect)
         except Exception as error:
-            self.fail(error)
+            self.failures.append(error)
             message = f"The script raised {type(error).__name__}: {error}"
             return ErrorStatus(500, "api_error", message, _NO_RETRY)
 

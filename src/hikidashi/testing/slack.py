@@ -13,11 +13,11 @@ import uuid
 from asyncio import run_coroutine_threadsafe
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from ..common.json import as_object
 from ..errors import MissingExtra
+from .server import ServerBlock
 from .slack_workspace import ALL_SCOPES, Bot, Refusal, SlackMessage, WebAPI, Workspace
 
 try:
@@ -74,7 +74,7 @@ class Delivery:
         return json.dumps(envelope, ensure_ascii=False)
 
 
-class SlackServer:
+class SlackServer(ServerBlock):
     """A Slack workspace with one app in it, for `slack-bolt` and `slack-sdk` with `base_url=server.api_url`.
 
         with SlackServer() as slack:
@@ -105,15 +105,13 @@ class SlackServer:
         bot_token: str = "xoxb-test",
         app_token: str = "xapp-test",
     ) -> None:
+        super().__init__()
         self.bot_token = bot_token
         self.app_token = app_token
         self.bot = Bot(scopes=scopes)
         self.events = events
         self._workspace = Workspace(channels, users, mention=self.mention, events=events, emit=self.emit)
         self._api = WebAPI(self._workspace, self.bot)
-        self._socket: SocketMode | None = None
-        self._thread: threading.Thread | None = None
-        self._stop = asyncio.Event()
         self._lock = threading.Lock()
         self._calls: list[SlackCall] = []
         self._too_early: list[SlackCall] = []
@@ -121,15 +119,8 @@ class SlackServer:
         self._limited_until: dict[str, float] = {}
         self._held = 0
         self._event_ids = itertools.count(1)
-        self.failures: list[Exception] = []
-        """Exceptions on the way to an answer, oldest first; the end of a `with` block raises the first."""
 
     # Where a client finds it.
-
-    @property
-    def url(self) -> str:
-        """The address of the running server, such as `http://127.0.0.1:49152`."""
-        return self.socket.server_url
 
     @property
     def api_url(self) -> str:
@@ -144,45 +135,22 @@ class SlackServer:
     @property
     def socket(self) -> SocketMode:
         """The websockets of the app."""
-        if self._socket is None:
-            raise RuntimeError("SlackServer is not running. Use it in a `with` block, or call `start()`.")
+        _ = self.url  # raises unless the server is running
         return self._socket
 
-    def start(self) -> Self:
-        """Start to listen; returns the server itself."""
-        if self._socket is None:
-            listening = socket.create_server(("127.0.0.1", 0))
-            loop = asyncio.new_event_loop()
-            self._stop = asyncio.Event()
-            self._socket = SocketMode(f"http://127.0.0.1:{listening.getsockname()[1]}", loop, self._workspace)
-            self._thread = threading.Thread(target=self._run, args=(loop, listening, self._socket), daemon=True)
-            self._thread.start()
-        return self
+    def _open(self) -> str:
+        listening = socket.create_server(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._socket = SocketMode(url, loop, self._workspace)
+        self._thread = threading.Thread(target=self._run, args=(loop, listening, self._socket), daemon=True)
+        self._thread.start()
+        return url
 
-    def close(self) -> None:
-        """Close every connection, and stop listening; the messages stay."""
-        if self._socket is not None and self._thread is not None:
-            self._socket.loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join()
-            self._socket = self._thread = None
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-        if self.failures and error is None:
-            raise self.failures[0]
-
-    async def __aenter__(self) -> Self:
-        return self.start()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.__exit__(kind, error, trace)
+    def _shut(self) -> None:
+        self._socket.loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
 
     def _run(self, loop: asyncio.AbstractEventLoop, listening: socket.socket, sockets: SocketMode) -> None:
         """The thread of the server, with a loop of its own."""

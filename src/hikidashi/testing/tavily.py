@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..common.json import as_object
-from ..common.loopback import Exchange, LoopbackServer
 from ..web.crawl_options import CrawlResults, MapResults, matches_any
 from ..web.pages.address import host_of
 from ..web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit
@@ -32,6 +31,7 @@ from ..web.tavily_api.requests import (
     usage_answer,
 )
 from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
+from .server import Exchange, LoopbackServer
 from .tavily_fault import Late, Raw, TavilyFault, out_of_credits
 
 __all__ = ["TavilyPage", "TavilyRequest", "TavilyServer"]

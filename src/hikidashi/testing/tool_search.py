@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, Unpack
 
 from ..common.json import as_list, as_object
 from ..errors import ToolSearchError
@@ -121,8 +121,14 @@ def _reply_with_searches_done(reply: Reply, request: RecordedRequest, dialect: D
         )
     )
     counted = {"web_search_requests": 0, "web_fetch_requests": 0, "tool_search_requests": len(searches)}
-    usage = cast("TokenUsage", {"server_tool_use": counted, **(reply.usage or {})})  # tokens are all a script can set
+    usage: _Usage = {"server_tool_use": counted, **(reply.usage or {})}
     return replace(reply, content=content, usage=usage)
+
+
+class _Usage(TokenUsage, total=False):
+    """What the API counts beside tokens, which are all that a script can set."""
+
+    server_tool_use: dict[str, int]
 
 
 def _is_search(block: Mapping[str, Any]) -> bool:
@@ -154,8 +160,8 @@ def _searched(block: dict[str, Any], request: RecordedRequest, dialect: Dialect)
 
 
 def _found(call: ToolSearchCall, request: RecordedRequest) -> list[str]:
-    asked, limit = cast("object", call.asked), cast("object", _LIMIT if call.limit is None else call.limit)
-    if not isinstance(asked, str) or type(limit) is not int:
+    asked, limit = call.asked, _LIMIT if call.limit is None else call.limit
+    if type(asked) is not str or type(limit) is not int:  # a script may write anything
         raise ToolSearchError("invalid_tool_input", f"A search takes text and a whole number, got {call.input!r}.")
     deferred = [tool for tool in request.tools if tool.get("defer_loading")]
     if not deferred:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web import crawler
 from hikidashi.web.crawl_options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
 from hikidashi.web.crawler import crawl_site, is_page, links_of, map_site, visits

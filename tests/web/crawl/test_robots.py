@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.crawler import LONGEST_DELAY, Robots, parse_robots
 from hikidashi.web.pages.fetch import Fetcher
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.crawl_options import CrawlOptions
 from hikidashi.web.local import IngestEvent, LocalIndex, sources
 from hikidashi.web.local.sources import is_sitemap, locations

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.local import IngestEvent, LocalIndex, LocalSearchProvider
 from hikidashi.web.pages.address import readable_url
 from hikidashi.web.pages.fetch import Fetcher

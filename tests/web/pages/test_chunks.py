@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import PageError, TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.pages import fetch as _chunks
 from hikidashi.web.pages.fetch import Fetcher, TooManyChunks, in_larger_chunks
 from hikidashi.web.providers.tavily.client import TavilyAPIClient

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, FetchRefused, PageError, TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.pages.fetch import (
     Decompressor,
     Fetched,

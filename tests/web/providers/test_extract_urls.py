@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.texts import in_language
 from hikidashi.web.pages.extract import Extractor
 from hikidashi.web.pages.fetch import Fetcher

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.providers.httpx_pool import ENCODINGS, AnswerTooLarge, LifoTransport, read_within_limits
 from hikidashi.web.providers.retry import RetryPolicy
 from hikidashi.web.providers.searxng import SearxngProvider

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.errors import ErrorType, MissingExtra, TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.pages.fetch import Fetcher
 from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.retry import RetryPolicy

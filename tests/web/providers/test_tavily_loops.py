@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from hikidashi.common.loopback import Exchange
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.testing import TavilyPage, TavilyServer, tavily_fault
+from hikidashi.testing.server import Exchange
 from hikidashi.web.providers.cache import ResultCache
 from hikidashi.web.providers.retry import RetryPolicy
 from hikidashi.web.providers.tavily.client import TavilyAPIClient

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from anthropic import AsyncAnthropic
 
-from hikidashi.common.loopback import Exchange, LoopbackServer
 from hikidashi.testing import MessagesServer, RecordedRequest, fault
+from hikidashi.testing.server import Exchange, LoopbackServer
 
 BODY = json.dumps({"model": "claude-test", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]})
 HEADERS = {"x-api-key": "sk-test", "content-type": "application/json"}
