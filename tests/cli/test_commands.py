@@ -1,8 +1,7 @@
-"""Help, version, usage errors and expected failures of the command line."""
+"""Help, version, wrong usage, and inputs or outputs that fail: one line that says why, and never a traceback."""
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import pty
@@ -13,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Web
 
 from hikidashi import __version__
-from hikidashi.cli import main, output
+from hikidashi.cli import main
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -90,26 +90,6 @@ def test_a_tour_on_a_cli_that_cannot_run_says_why(command: Command, tmp_path: Pa
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("environment", "language"),
-    [
-        ({}, "en"),
-        ({"LANG": "ja_JP.UTF-8"}, "ja"),
-        ({"LANG": "ja_JP.UTF-8", "LC_ALL": "C"}, "en"),
-        ({"LANG": "de_DE.UTF-8", "LC_MESSAGES": "ja_JP"}, "ja"),
-        ({"LANG": "ja_JP.UTF-8", "LC_ALL": ""}, "ja"),
-    ],
-)
-def test_the_language_is_read_as_gettext_reads_it(
-    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], language: str
-) -> None:
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert output.language_of_environment() == language
-
-
 def test_main_ends_the_process_with_the_code_of_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,29 +123,6 @@ def test_an_output_that_lacks_a_character_gets_a_question_mark(monkeypatch: pyte
     assert ascii_only.buffer.getvalue().endswith(b"????")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
-def test_a_reader_who_is_gone_is_an_ordinary_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Gone(io.StringIO):
-        def write(self, text: str, /) -> int:
-            raise BrokenPipeError(len(text))
-
-    monkeypatch.setattr(sys, "stdout", Gone())
-    with pytest.raises(BrokenPipeError) as caught:
-        output.stdout().print("Anybody there?")
-    assert caught.value.errno == errno.EPIPE
-
-
-def test_lines_stay_readable_on_a_wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    assert output.stdout().width == 100
-    monkeypatch.setenv("COLUMNS", "80")
-    assert output.stdout().width == 80
-
-
-def test_an_error_is_one_line_also_when_its_text_has_several(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_error(ValueError("it [bold]broke[/bold]\n  in two"))
-    assert capsys.readouterr().err == "error: it [bold]broke[/bold] in two\n"
-
-
 @pytest.mark.parametrize("arguments", [("serve", "install", "claude-code"), ("web", "search", "a trip")])
 def test_on_a_terminal_the_lines_of_an_error_end_at_a_space(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     ours, theirs = pty.openpty()
@@ -186,3 +143,79 @@ def test_help_lists_first_what_a_new_user_needs(command: Command) -> None:
     listed = re.findall(r"^  (\w+)  ", command("--help").stdout.partition("Commands:")[2], re.MULTILINE)
     assert listed[:5] == ["tour", "doctor", "serve", "tools", "web"]
     assert sorted(listed) == ["chat", "config", "doctor", "serve", "slack", "tools", "tour", "web"]
+
+
+Shell = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def shell(home: dict[str, str], tmp_path: Path) -> Shell:
+    """`shell("doctor > /dev/full")` runs `hikidashi doctor > /dev/full`."""
+    (tmp_path / "tools.json").write_text('[{"name": "send_mail", "input_schema": {"type": "object"}}]')
+
+    def run(line: str) -> subprocess.CompletedProcess[str]:
+        script = f'"$0" -m hikidashi {line}'
+        return subprocess.run(
+            ["sh", "-c", script, sys.executable], cwd=tmp_path, env=home, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "line", ["doctor", "doctor --json", "tools search mail --catalog tools.json", "tools tokens --catalog tools.json"]
+)
+def test_a_full_disk_is_reported_in_one_line(shell: Shell, line: str) -> None:
+    done = shell(f"{line} > /dev/full")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: the output cannot be written: No space left on device. Free some space, or use another file\n",
+    )
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_the_mcp_server_needs_stdin_and_stdout(shell: Shell, closed: str) -> None:
+    done = shell(f"web mcp --provider local {closed}")
+    assert done.returncode == 2
+    assert "stdin or stdout is closed. An MCP client starts this command with both open." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("source", ["", " "])
+def test_an_empty_path_is_not_the_current_folder(web: Web, source: str) -> None:
+    done = web("index", source)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: `sources` is ['{source}']. It must be a list of strings.\n"
+
+
+@pytest.mark.parametrize("option", ["--catalog", "--mcp"])
+def test_a_folder_is_not_a_file_of_tools(shell: Shell, option: str) -> None:
+    done = shell(f"tools search mail {option} .")
+    assert (done.returncode, done.stderr) == (1, "error: .: is a folder. Name a file in it.\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("serve --names foo", "'--names': 'foo' is not one of 'prefixed', 'plain'.\n"),
+        ("serve --search foo", "'--search': 'foo' is not one of 'auto', 'on', 'off'.\n"),
+        ("tour --lang fr", "'--lang': 'fr' is not one of 'en', 'ja'.\n"),
+    ],
+)
+def test_a_wrong_choice_is_named_with_those_that_there_are(shell: Shell, line: str, said: str) -> None:
+    done = shell(line)
+    assert (done.returncode, done.stderr.endswith(f"Error: Invalid value for {said}")) == (2, True)
+
+
+def test_a_sealing_key_that_could_be_guessed_is_refused_without_being_shown(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {}}')
+    done = subprocess.run(
+        [sys.executable, "-m", "hikidashi", "serve", "--config", "mcp.json", "--http", "1"],
+        cwd=tmp_path,
+        env={"HIKIDASHI_SEAL_KEY": "sk-test-short", "PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "sk-test-short" in done.stderr) == (2, False)
+    assert "HIKIDASHI_SEAL_KEY: has 13 bytes: give it at least 32 random ones" in done.stderr

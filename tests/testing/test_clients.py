@@ -59,13 +59,6 @@ def test_the_anthropic_client_gets_a_plain_message(messages_server: StartServer)
     assert not server.requests[0].stream
 
 
-async def test_the_async_anthropic_client_gets_a_plain_message(messages_server: StartServer) -> None:
-    server = messages_server([SUM_TURN])
-    async with AsyncAnthropic(base_url=server.url, api_key="sk-test") as client:
-        message = await client.messages.create(model=MODEL, max_tokens=100, messages=QUESTION, tools=[ADD])
-    assert [block.to_dict() for block in message.content] == SUM_CONTENT
-
-
 def test_the_anthropic_client_streams_piece_by_piece(messages_server: StartServer) -> None:
     server = messages_server([SUM_TURN])
     with (
@@ -82,16 +75,6 @@ def test_the_anthropic_client_streams_piece_by_piece(messages_server: StartServe
     assert [block.to_dict() for block in message.content] == SUM_CONTENT
     assert message.stop_reason == "tool_use"
     assert server.requests[0].stream
-
-
-async def test_the_async_anthropic_client_streams_the_same_message(messages_server: StartServer) -> None:
-    server = messages_server([SUM_TURN])
-    async with (
-        AsyncAnthropic(base_url=server.url, api_key="sk-test") as client,
-        client.messages.stream(model=MODEL, max_tokens=100, messages=QUESTION, tools=[ADD]) as stream,
-    ):
-        message = await stream.get_final_message()
-    assert [block.to_dict() for block in message.content] == SUM_CONTENT
 
 
 def test_the_anthropic_client_counts_tokens(messages_server: StartServer) -> None:

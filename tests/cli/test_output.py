@@ -1,6 +1,10 @@
-"""Line breaks in English and Japanese."""
+"""Consoles, errors, the language, and line breaks in English and Japanese."""
 
 from __future__ import annotations
+
+import errno
+import io
+import sys
 
 import pytest
 from hypothesis import given
@@ -8,6 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
+from hikidashi.cli import output
 from hikidashi.cli.output import wrapped, wrapped_at_spaces
 
 
@@ -65,3 +70,46 @@ def test_lines_that_end_at_spaces_lose_no_word_and_are_too_long_only_for_one(tex
     lines = [line.plain for line in wrapped_at_spaces(Text(text), width)]
     assert " ".join(lines).split() == text.split()
     assert [line for line in lines if cell_len(line.rstrip()) > width and len(line.split()) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "language"),
+    [
+        ({}, "en"),
+        ({"LANG": "ja_JP.UTF-8"}, "ja"),
+        ({"LANG": "ja_JP.UTF-8", "LC_ALL": "C"}, "en"),
+        ({"LANG": "de_DE.UTF-8", "LC_MESSAGES": "ja_JP"}, "ja"),
+        ({"LANG": "ja_JP.UTF-8", "LC_ALL": ""}, "ja"),
+    ],
+)
+def test_the_language_is_read_as_gettext_reads_it(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], language: str
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert output.language_of_environment() == language
+
+
+def test_a_reader_who_is_gone_is_an_ordinary_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise BrokenPipeError(len(text))
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    with pytest.raises(BrokenPipeError) as caught:
+        output.stdout().print("Anybody there?")
+    assert caught.value.errno == errno.EPIPE
+
+
+def test_lines_stay_readable_on_a_wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert output.stdout().width == 100
+    monkeypatch.setenv("COLUMNS", "80")
+    assert output.stdout().width == 80
+
+
+def test_an_error_is_one_line_also_when_its_text_has_several(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_error(ValueError("it [bold]broke[/bold]\n  in two"))
+    assert capsys.readouterr().err == "error: it [bold]broke[/bold] in two\n"

@@ -1,4 +1,4 @@
-"""The folders of each system, with today's overrides and today's places."""
+"""Files of the user: where each system keeps them, their modes, and atomic writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 from platformdirs.windows import Windows
 
-from hikidashi.common.files import cache_folder, config_folder, data_folder, runtime_folder, state_folder
+from hikidashi.common.files import (
+    cache_folder,
+    config_folder,
+    data_folder,
+    make_private,
+    replace_file,
+    runtime_folder,
+    state_folder,
+)
 
 Folder = Callable[[], Path]
 
@@ -146,3 +154,47 @@ def test_a_folder_whose_parent_others_can_write_is_refused(home: Path, monkeypat
         runtime_folder()
     base.chmod(0o1777)
     assert runtime_folder() == base / "hikidashi"
+
+
+def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    replace_file(path, b"new")
+    assert (path.read_bytes(), mode_of(path)) == (b"new", 0o640)
+    assert os.listdir(tmp_path) == ["x"]  # noqa: PTH208
+
+
+def test_a_private_file_and_its_new_folders_are_for_the_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "x"
+    replace_file(path, b"1", private=True)
+    assert [mode_of(one) for one in (path, path.parent, path.parent.parent)] == [0o600, 0o700, 0o700]
+    path.chmod(0o644)
+    replace_file(path, b"2", private=True)
+    assert (path.read_bytes(), mode_of(path)) == (b"2", 0o600)
+
+
+def test_a_folder_that_is_missing_is_an_error_and_nothing_is_left(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        replace_file(tmp_path / "missing" / "x", b"1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_made_private_whether_it_is_new_or_not(tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.touch()
+    old.chmod(0o644)
+    (tmp_path / "link").symlink_to(old)
+    make_private(new)
+    make_private(tmp_path / "link")
+    assert (mode_of(new), mode_of(old)) == (0o600, 0o600)
+
+
+def test_what_is_not_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    folder, pipe = tmp_path / "folder", tmp_path / "pipe"
+    folder.mkdir()
+    os.mkfifo(pipe)
+    for path in (folder, pipe):
+        path.chmod(0o755)
+        make_private(path)
+        assert mode_of(path) == 0o755
