@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hmac
+import socketserver
+import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import Any
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Self
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import anyio
@@ -15,7 +18,6 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from ... import __version__
-from ...common.loopback import Exchange, Limits, LoopbackServer
 from ...common.unicode import well_formed
 from ...common.urls import is_loopback
 from ...errors import LoginError, ServerUnavailableError
@@ -27,7 +29,6 @@ __all__ = ["CallbackPage", "KnownClient", "log_in", "tools_with_login"]
 
 
 _PATH = "/callback"
-_LIMITS = Limits(connections=16)
 _POLL = 0.05  # seconds
 _HEADERS = {
     "content-type": "text/plain; charset=utf-8",
@@ -37,19 +38,28 @@ _HEADERS = {
 }
 
 
-class CallbackPage(LoopbackServer):
-    """Receives the response of an authorization server; requests with another `state` are refused."""
+class CallbackPage:
+    """Receives the response of an authorization server at 127.0.0.1; requests with another `state` are refused."""
 
     def __init__(self, port: int = 0) -> None:
-        super().__init__(port=port, limits=_LIMITS)
         self.state: str | None = None
         """The `state` that the response must have; set before the browser is redirected."""
         self._answer: dict[str, str] | None = None
+        self._listener = _Listener(("127.0.0.1", port), _CallbackRequest)
+        self._listener.page = self
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._listener.serve_forever, args=(_POLL,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown()
+        self._listener.server_close()
 
     @property
     def redirect_uri(self) -> str:
         """The URL of the page."""
-        return self.url + _PATH
+        return f"http://127.0.0.1:{self._listener.server_address[1]}{_PATH}"
 
     async def answer(self) -> dict[str, str]:
         """Wait for the parameters of the authorization response."""
@@ -57,18 +67,48 @@ class CallbackPage(LoopbackServer):
             await anyio.sleep(_POLL)
         return self._answer
 
-    def handle(self, exchange: Exchange) -> None:
-        """Accept the authorization response, or refuse the request."""
-        parameters = {name: values[0] for name, values in parse_qs(exchange.query, max_num_fields=20).items()}
+    def receive(self, method: str, target: str) -> tuple[int, str]:
+        """Accept the authorization response, or refuse the request: the status and text for the browser."""
+        path, _, query = target.partition("?")
+        parameters = {name: values[0] for name, values in parse_qs(query, max_num_fields=20).items()}
         is_ours = self.state is not None and hmac.compare_digest(
             well_formed(parameters.get("state", "")).encode(), self.state.encode()
         )
-        if exchange.method != "GET" or exchange.path != _PATH or not is_ours or self._answer is not None:
-            exchange.answer(400, b"No login is waiting for this.\n", _HEADERS)
-            return
+        if method != "GET" or path != _PATH or not is_ours or self._answer is not None:
+            return 400, "No login is waiting for this."
         self._answer = parameters
         text = "The login was refused." if "error" in parameters else "You are logged in."
-        exchange.answer(200, f"{text} You can close this page.\n".encode(), _HEADERS)
+        return 200, f"{text} You can close this page."
+
+
+class _Listener(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    page: CallbackPage
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing: stderr belongs to the program."""
+
+
+class _CallbackRequest(BaseHTTPRequestHandler):
+    server: _Listener  # pyright: ignore[reportIncompatibleVariableOverride]
+    timeout = 10  # seconds, for a client that connects and sends nothing
+
+    def answer(self) -> None:
+        status, text = self.server.page.receive(self.command, self.path)
+        self.send_response(status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(f"{text}\n".encode())
+
+    do_GET = do_POST = answer  # noqa: N815 - the names under which the base class looks for a method
+
+    def version_string(self) -> str:
+        return "hikidashi"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the overridden method
+        """Log nothing: stderr belongs to the program."""
 
 
 _SECONDS = 30.0  # for each request
