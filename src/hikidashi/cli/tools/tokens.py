@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 from rich.console import Console
@@ -12,7 +11,7 @@ from rich.text import Text
 from hikidashi.tokens import estimate_tokens
 
 from ..output import clean, counted, cut, print_json, print_wrapped, stdout
-from .catalog import CatalogOption, JsonOption, Loaded, McpOption, OverlayOption, TimeoutOption, load
+from .catalog import CatalogOption, JsonOption, McpOption, OverlayOption, TimeoutOption, load
 
 if TYPE_CHECKING:
     from hikidashi.search import ToolCatalog
@@ -42,102 +41,83 @@ def tokens(
     from hikidashi.search.overlay import overlay_of
 
     source = load(catalog, mcp, seconds=timeout, overlay=overlay_of(overlay))
-    _print_budget(stdout(), _budget_of(source.catalog, loaded=loaded), source, as_json=as_json)
+    budget = _budget_of(source.catalog, loaded)
+    if as_json:
+        print_json({**budget, "change": round(budget["change"], 4), "failed": source.failed})
+    else:
+        _print_budget(stdout(), budget, source.source)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """Estimated tokens of tool definitions."""
+class Budget(TypedDict):
+    """Estimated tokens of tool definitions in every request."""
 
     tools: int
     all_loaded: int
-    loaded: int
-    """How many tools a search loads."""
-    with_search: int
-    """One search tool and `loaded` tools of average size."""
-    at_most: int
-    """One search tool and the `loaded` largest tools."""
+    loaded: int  # how many tools a search loads
+    with_search: int  # one search tool, and as many tools of average size
+    at_most: int  # one search tool, and as many of the largest tools
     worth_it: bool
     reason: str
-    largest: tuple[tuple[str, int], ...]
-    """The tools with the largest definitions, and their tokens."""
-
-    @property
-    def change(self) -> float:
-        """Change of the tokens by search, as a share of all loaded; negative if it saves."""
-        return self.with_search / self.all_loaded - 1 if self.all_loaded else 0.0
-
-    def as_json(self) -> dict[str, Any]:
-        """The budget as a JSON object."""
-        largest = [{"name": name, "tokens": tokens} for name, tokens in self.largest]
-        return {**asdict(self), "change": round(self.change, 4), "largest": largest}
+    largest: list[dict[str, Any]]
+    change: float  # by search, as a share of all loaded; negative if it saves
 
 
-def _budget_of(catalog: ToolCatalog, *, loaded: int = 5) -> Budget:
+def _budget_of(catalog: ToolCatalog, loaded: int) -> Budget:
     """What the tools of `catalog` cost, and whether searching them pays."""
+    from hikidashi.search.engine.entry import entry_of
     from hikidashi.search.wire import client_search_tool
-    from hikidashi.search.wire.definitions import verdict_on
+    from hikidashi.search.wire.definitions import FEWEST_TOKENS, FEWEST_TOOLS, verdict_on
 
-    definitions = [_definition(tool) for tool in catalog]
+    entries = map(entry_of, catalog)  # as the model reads them; unlike in the API, they may have any name
+    definitions = [
+        {"name": one.name, "description": one.description, "input_schema": one.input_schema} for one in entries
+    ]
     costs = sorted(
-        ((estimate_tokens(item), item["name"]) for item in definitions), key=lambda cost: (-cost[0], cost[1])
+        ((estimate_tokens(one), str(one["name"])) for one in definitions), key=lambda cost: (-cost[0], cost[1])
     )
-    total = sum(cost for cost, _ in costs)
-    search = estimate_tokens(client_search_tool())
-    loaded = min(loaded, len(costs))
+    count, total, search = len(costs), sum(cost for cost, _ in costs), estimate_tokens(client_search_tool())
+    loaded = min(loaded, count)
+    with_search = search + (round(total / count * loaded) if costs else 0)
+    if count < FEWEST_TOOLS:
+        reason = f"with fewer than {FEWEST_TOOLS} tools the model chooses well among all of them."
+    elif total < FEWEST_TOKENS:
+        reason = f"below {FEWEST_TOKENS:,} tokens, one more turn for each search costs more than it saves."
+    else:
+        reason = f"from {FEWEST_TOOLS} tools and {FEWEST_TOKENS:,} tokens on, it saves more than a search costs."
     return Budget(
-        tools=len(costs),
+        tools=count,
         all_loaded=total,
         loaded=loaded,
-        with_search=search + (round(total / len(costs) * loaded) if costs else 0),
+        with_search=with_search,
         at_most=search + sum(cost for cost, _ in costs[:loaded]),
         worth_it=verdict_on(definitions).worth_it,
-        reason=_reason(len(costs), total),
-        largest=tuple((name, cost) for cost, name in costs[:5]),
+        reason=reason,
+        largest=[{"name": name, "tokens": cost} for cost, name in costs[:5]],
+        change=with_search / total - 1 if total else 0.0,
     )
 
 
-def _reason(tools: int, tokens: int) -> str:
-    from hikidashi.search.wire.definitions import FEWEST_TOKENS, FEWEST_TOOLS
-
-    if tools < FEWEST_TOOLS:
-        return f"with fewer than {FEWEST_TOOLS} tools the model chooses well among all of them."
-    if tokens < FEWEST_TOKENS:
-        return f"below {FEWEST_TOKENS:,} tokens, one more turn for each search costs more than it saves."
-    return f"from {FEWEST_TOOLS} tools and {FEWEST_TOKENS:,} tokens on, it saves more than a search costs."
-
-
-def _definition(tool: Any) -> dict[str, Any]:
-    """The definition of a tool as the model reads it; unlike the API, it may have any name."""
-    from hikidashi.search.engine.entry import entry_of
-
-    entry = entry_of(tool)
-    return {"name": entry.name, "description": entry.description, "input_schema": entry.input_schema}
-
-
-def _print_budget(console: Console, budget: Budget, loaded: Loaded, *, as_json: bool) -> None:
-    """Print what the tools cost, the advice, and the most expensive ones; or one JSON object."""
-    if as_json:
-        print_json({**budget.as_json(), "failed": loaded.failed})
-        return
-    title = f"{counted(budget.tools, 'tool')} in {loaded.source}, estimated tokens per request:"
-    print_wrapped(console, Text(clean(title)))
+def _print_budget(console: Console, budget: Budget, source: str) -> None:
+    """Print what the tools cost, the advice, and the most expensive ones."""
+    print_wrapped(
+        console, Text(clean(f"{counted(budget['tools'], 'tool')} in {source}, estimated tokens per request:"))
+    )
     console.print()
     rows = [
-        ("all tools loaded", budget.all_loaded, ""),
-        (f"search tool + {budget.loaded} loaded", budget.with_search, _percent(budget.change)),
-        (f"search tool + the {budget.loaded} largest", budget.at_most, ""),
+        ("all tools loaded", budget["all_loaded"], ""),
+        (f"search tool + {budget['loaded']} loaded", budget["with_search"], _percent(budget["change"])),
+        (f"search tool + the {budget['loaded']} largest", budget["at_most"], ""),
     ]
-    for label, tokens, note in rows:
-        console.print(Text.assemble(f"  {label:<30}", (f"{tokens:>10,}", "bold"), (f"  {note}".rstrip(), "green")))
+    for label, cost, note in rows:
+        console.print(Text.assemble(f"  {label:<30}", (f"{cost:>10,}", "bold"), (f"  {note}".rstrip(), "green")))
     console.print()
-    verdict = ("Search pays: ", "bold green") if budget.worth_it else ("Search does not pay: ", "bold yellow")
-    print_wrapped(console, Text.assemble(verdict, budget.reason))
-    if budget.largest:
+    verdict = ("Search pays: ", "bold green") if budget["worth_it"] else ("Search does not pay: ", "bold yellow")
+    print_wrapped(console, Text.assemble(verdict, budget["reason"]))
+    if budget["largest"]:
         console.print()
         console.print(Text("Largest definitions", "bold"))
-        for name, tokens in budget.largest:
-            console.print(Text(f"  {tokens:>7,}  {cut(name, console.width - 11)}"))
+        for one in budget["largest"]:
+            console.print(Text(f"  {one['tokens']:>7,}  {cut(one['name'], console.width - 11)}"))
 
 
 def _percent(change: float) -> str:
