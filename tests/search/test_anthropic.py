@@ -24,7 +24,7 @@ from hikidashi.search import (
     reference_blocks,
     run_anthropic_search,
 )
-from hikidashi.search.anthropic._options import LoopOptions, RunOptions
+from hikidashi.search.anthropic import LoopOptions, RunOptions
 from hikidashi.testing import MessagesServer, Reply, Script, call, fault, say, turn
 from hikidashi.tool import audio
 

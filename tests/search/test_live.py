@@ -36,7 +36,7 @@ from hikidashi.search import (
     to_pydantic_ai_search,
     toolset_of,
 )
-from hikidashi.search.answers.texts import found_names
+from hikidashi.search.answers import found_names
 
 MODERN = """
 import os, pathlib, sys

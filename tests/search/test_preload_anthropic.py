@@ -34,8 +34,8 @@ from tests.search.preload_support import (
 from tests.support import Heard
 
 from hikidashi.search import SearchLog, ToolCatalog, ToolRun, arun_anthropic_search, run_anthropic_search
-from hikidashi.search.anthropic import _loop
-from hikidashi.search.anthropic._loop import ToolLoop
+from hikidashi.search import anthropic as _loop
+from hikidashi.search.anthropic import ToolLoop
 from hikidashi.testing import MessagesServer, RecordedRequest, Script, call, say, turn
 
 MODEL = "claude-opus-5-5"

@@ -14,8 +14,8 @@ from hikidashi import MissingExtra
     ("module", "missing", "command"),
     [
         ("claude", "claude_agent_sdk", "pip install 'hikidashi[claude]'"),
-        ("pydantic_ai.capability", "pydantic_ai", "pip install 'hikidashi[pydantic-ai]'"),
-        ("pydantic_ai._history", "pydantic_ai.messages", "pip install 'hikidashi[pydantic-ai]'"),
+        ("pydantic_ai", "pydantic_ai", "pip install 'hikidashi[pydantic-ai]'"),
+        ("pydantic_ai_engine", "pydantic_ai.messages", "pip install 'hikidashi[pydantic-ai]'"),
         ("strands", "strands.hooks", "pip install 'hikidashi[strands]'"),
     ],
 )

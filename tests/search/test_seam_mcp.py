@@ -15,7 +15,7 @@ from tests.support import Heard
 
 from hikidashi import Tool, ToolResult, ToolValidationError, from_function
 from hikidashi.search import SearchLog, ToolCatalog, to_mcp_search
-from hikidashi.search.answers.texts import found_names
+from hikidashi.search.answers import found_names
 from hikidashi.tool import image
 
 

@@ -19,7 +19,7 @@ from tests.support import Heard, Unsure
 
 from hikidashi import Tool, ToolResult, from_function, from_mcp, to_pydantic_ai
 from hikidashi.search import ToolCatalog, deferred, to_pydantic_ai_search
-from hikidashi.search.answers.budget import tokens_of
+from hikidashi.search.answers import tokens_of
 
 
 def send_mail(to: str) -> str:

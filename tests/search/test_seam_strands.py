@@ -20,8 +20,7 @@ from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported, from_f
 from hikidashi.convert.wire import WireNames
 from hikidashi.errors import ToolConnectionError
 from hikidashi.search import ToolCatalog, to_strands_search
-from hikidashi.search.answers.budget import tokens_of
-from hikidashi.search.answers.texts import found_names
+from hikidashi.search.answers import found_names, tokens_of
 from hikidashi.testing import MessagesServer, call, say, turn
 
 Server = Callable[..., MessagesServer]

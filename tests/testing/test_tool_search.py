@@ -8,13 +8,8 @@ from typing import Any, cast
 import pytest
 from anthropic import Anthropic, AsyncAnthropic, BadRequestError, InternalServerError
 
-from hikidashi.search.wire import (
-    ToolSearchFailure,
-    reference_blocks,
-    search_requests,
-    to_anthropic_search,
-    tool_searches,
-)
+from hikidashi.search.anthropic_blocks import ToolSearchFailure, reference_blocks, search_requests, tool_searches
+from hikidashi.search.anthropic_request import to_anthropic_search
 from hikidashi.testing import MessagesServer, Reply, Script, call, fault, say, turn
 from hikidashi.testing.tool_search import search_regex, search_words
 

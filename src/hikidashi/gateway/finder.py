@@ -13,10 +13,10 @@ import anyio.to_thread
 import mcp_types as types
 
 from ..errors import ToolSearchError, ToolValidationError
-from ..search.answers.budget import DEFAULT_BUDGET, AnswerBudget, definition_line, short_line
-from ..search.answers.search_tools import Found, entry_named, search_catalog
+from ..search.answers import DEFAULT_BUDGET, AnswerBudget, definition_line, short_line
 from ..search.catalog import MAX_QUERY, ToolCatalog
 from ..search.engine.entry import Entry
+from ..search.search_tools import Found, entry_named, search_catalog
 from .merged import Merged, Origin
 
 __all__ = [

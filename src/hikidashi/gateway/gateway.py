@@ -22,7 +22,7 @@ from mcp.shared.subscriptions import (
 )
 
 from ..errors import ServerUnavailableError, ToolValidationError
-from ..search.records.log import Recorder
+from ..search.log import Recorder
 from ..servers.config import McpServer
 from ..tokens import estimate_tokens
 from .auth.logins import Logins, ServerLogin, takes_login

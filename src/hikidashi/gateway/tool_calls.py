@@ -15,8 +15,7 @@ from mcp import MCPError
 from mcp.server.request_state import authenticated_principal
 
 from ..errors import ServerUnavailableError, ToolSearchError
-from ..search.records.conversation import record_call
-from ..search.records.log import FoundBy, Recorder, SearchLog
+from ..search.log import FoundBy, Recorder, SearchLog, record_call
 from .callers import Caller, Context, client_key, conversation_of, is_modern, principal_of, raw_meta, refuse_cursor
 from .finder import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
 from .forward import passed_on

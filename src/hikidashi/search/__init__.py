@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from ..servers.config import read_mcp_config as read_mcp_config
     from ..servers.listing import ServerTools as ServerTools
     from ..servers.listing import tools_of_servers as tools_of_servers
-    from .answers.budget import AnswerBudget as AnswerBudget
-    from .answers.search_tools import Strategy as Strategy
-    from .answers.texts import Language as Language
+    from .answers import AnswerBudget as AnswerBudget
+    from .answers import Language as Language
     from .anthropic import AnthropicClient as AnthropicClient
     from .anthropic import AsyncToolStream as AsyncToolStream
     from .anthropic import LoopOptions as LoopOptions
@@ -37,6 +36,19 @@ if TYPE_CHECKING:
     from .anthropic import ToolStream as ToolStream
     from .anthropic import arun_anthropic_search as arun_anthropic_search
     from .anthropic import run_anthropic_search as run_anthropic_search
+    from .anthropic_blocks import ToolSearchCall as ToolSearchCall
+    from .anthropic_blocks import ToolSearchFailure as ToolSearchFailure
+    from .anthropic_blocks import Variant as Variant
+    from .anthropic_blocks import reference_blocks as reference_blocks
+    from .anthropic_blocks import referenced_tools as referenced_tools
+    from .anthropic_blocks import search_requests as search_requests
+    from .anthropic_blocks import tool_searches as tool_searches
+    from .anthropic_request import McpToolset as McpToolset
+    from .anthropic_request import Provider as Provider
+    from .anthropic_request import Verdict as Verdict
+    from .anthropic_request import client_search_tool as client_search_tool
+    from .anthropic_request import to_anthropic_search as to_anthropic_search
+    from .anthropic_request import worth_it as worth_it
     from .catalog import Ranker as Ranker
     from .catalog import ToolCatalog as ToolCatalog
     from .claude import search_hooks as search_hooks
@@ -47,41 +59,29 @@ if TYPE_CHECKING:
     from .engine.match import ToolMatch as ToolMatch
     from .live import LiveServers as LiveServers
     from .live import ServerState as ServerState
+    from .log import FoundBy as FoundBy
+    from .log import RecordedCall as RecordedCall
+    from .log import RecordedSearch as RecordedSearch
+    from .log import Recorder as Recorder
+    from .log import SearchLog as SearchLog
+    from .log_report import CalledTool as CalledTool
+    from .log_report import EmptySearch as EmptySearch
+    from .log_report import FoundByCounts as FoundByCounts
+    from .log_report import FoundTool as FoundTool
+    from .log_report import Missed as Missed
+    from .log_report import PreloadCounts as PreloadCounts
+    from .log_report import PreloadedTool as PreloadedTool
+    from .log_report import Proposal as Proposal
+    from .log_report import Report as Report
+    from .log_report import report as report
     from .mcp import to_mcp_search as to_mcp_search
     from .overlay import Addition as Addition
     from .overlay import Overlay as Overlay
     from .pydantic_ai import deferred as deferred
     from .pydantic_ai import to_pydantic_ai_search as to_pydantic_ai_search
     from .pydantic_ai import toolset_of as toolset_of
-    from .records.found_by import FoundByCounts as FoundByCounts
-    from .records.found_by import PreloadedTool as PreloadedTool
-    from .records.found_by import Preloading as Preloading
-    from .records.log import FoundBy as FoundBy
-    from .records.log import RecordedCall as RecordedCall
-    from .records.log import RecordedSearch as RecordedSearch
-    from .records.log import Recorder as Recorder
-    from .records.log import SearchLog as SearchLog
-    from .records.report import CalledTool as CalledTool
-    from .records.report import EmptySearch as EmptySearch
-    from .records.report import FoundTool as FoundTool
-    from .records.report import Missed as Missed
-    from .records.report import Proposal as Proposal
-    from .records.report import Report as Report
-    from .records.report import report as report
+    from .search_tools import Strategy as Strategy
     from .strands import ToolSearchHook as ToolSearchHook
     from .strands import to_strands_search as to_strands_search
-    from .wire import McpToolset as McpToolset
-    from .wire import Provider as Provider
-    from .wire import ToolSearchCall as ToolSearchCall
-    from .wire import ToolSearchFailure as ToolSearchFailure
-    from .wire import Variant as Variant
-    from .wire import Verdict as Verdict
-    from .wire import client_search_tool as client_search_tool
-    from .wire import reference_blocks as reference_blocks
-    from .wire import referenced_tools as referenced_tools
-    from .wire import search_requests as search_requests
-    from .wire import to_anthropic_search as to_anthropic_search
-    from .wire import tool_searches as tool_searches
-    from .wire import worth_it as worth_it
 else:
     __getattr__, __dir__, __all__ = attach(__name__)

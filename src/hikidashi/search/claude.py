@@ -10,12 +10,11 @@ from weakref import WeakKeyDictionary
 from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
-from .answers.budget import DEFAULT_BUDGET, AnswerBudget
-from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler, names_in
-from .answers.texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, wording
+from .answers import CALL_TOOL, DEFAULT_BUDGET, SEARCH_TOOLS, AnswerBudget, Language, Recorder, wording
 from .catalog import ToolCatalog
+from .log import ConversationRecord
 from .preload import Preloader, check_preload
-from .records.conversation import ConversationRecord
+from .search_tools import FoundTools, Strategy, ToolSearchHandler, names_in
 
 try:
     from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig

@@ -30,7 +30,7 @@ from ..servers.failure import is_lost_connection
 from ..servers.listing import SEPARATOR, ListRepairs, StartLimit, listed_tools
 from ..tool import Tool, ToolResult
 from .catalog import ToolCatalog
-from .unreachable import unreachable_of
+from .search_tools import unreachable_of
 
 __all__ = ["Follower", "LiveServers", "ServerState", "Timing"]
 
@@ -64,7 +64,6 @@ logger = logging.getLogger("hikidashi")
 _GRACE = 2.0  # seconds that a process has to exit by itself
 _PAUSE = 0.1  # least seconds between two listings: a server may announce changes a thousand times a second
 _AT_ONCE = 100  # tools that are added or removed before others have their turn in the event loop
-
 _IT_RECONNECTS = "It is connected again as soon as it answers: call again later."
 _ENTER_AGAIN = "Call it inside the `async with` block of its `LiveServers`."
 

@@ -18,10 +18,9 @@ from .. import __version__
 from ..convert.mcp import answer, wire_tool
 from ..errors import Unsupported
 from ..tool import Tool, ToolResult
-from .answers.budget import DEFAULT_BUDGET, AnswerBudget
-from .answers.search_tools import FoundTools, Strategy, ToolSearchHandler
-from .answers.texts import CALL_TOOL, Language, Recorder
+from .answers import CALL_TOOL, DEFAULT_BUDGET, AnswerBudget, Language, Recorder
 from .catalog import ToolCatalog
+from .search_tools import FoundTools, Strategy, ToolSearchHandler
 
 __all__ = ["to_mcp_search"]
 

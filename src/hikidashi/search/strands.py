@@ -1,44 +1,51 @@
-"""Tool search for strands: found tools are loaded into the running agent."""
+"""Tool search for strands: found tools are loaded into the running agent.
+
+An agent's state and messages say which tools were found, how, and for which messages of the user. A session keeps the
+state even when messages are summarised or truncated; messages are all there is for an agent that starts with the
+history of another.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from threading import RLock
-from typing import Any, cast
+from typing import Any, cast, get_args
 from weakref import WeakKeyDictionary
 
+from ..convert.strands import to_strands
+from ..convert.wire import WireNames, object_schema, strings
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
-from ._strands_history import (
-    called_in_messages,
-    conversation_of,
-    found_by_of,
-    keep,
-    keep_found_by,
-    kept,
-    loaded_by_searches,
-    was_replayed,
+from .answers import (
+    DEFAULT_BUDGET,
+    SEARCH_TOOLS,
+    AnswerBudget,
+    Language,
+    Recorder,
+    budget_of,
+    echo,
+    found_names,
+    wording,
 )
-from .answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
-from .answers.search_tools import (
+from .catalog import ToolCatalog
+from .engine.entry import Entry, entry_of
+from .engine.text.user_message import text_of
+from .log import FoundBy, in_conversation, record_call, record_preload
+from .preload import MessageSearch, Preloader, check_preload, first_new_message
+from .search_tools import (
     Strategy,
     catalog_of,
     check_options,
     names_in,
+    reporting_lost_connections,
     require_tool,
     search_catalog,
     similar_names,
+    unreachable_of,
 )
-from .answers.texts import SEARCH_TOOLS, Language, Recorder, echo, wording
-from .catalog import ToolCatalog
-from .engine.entry import Entry, entry_of
-from .engine.text.user_message import text_of
-from .preload import MessageSearch, Preloader, check_preload, first_new_message
-from .records.conversation import in_conversation, record_call, record_preload
-from .records.log import FoundBy
-from .unreachable import reporting_lost_connections, unreachable_of
 
 try:
     from strands.hooks import (
@@ -55,12 +62,21 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-from ..convert.strands import to_strands
-from ..convert.wire import WireNames, object_schema
-
-__all__ = ["ToolSearchHook", "to_strands_search"]
+__all__ = [
+    "ToolSearchHook",
+    "called_in_messages",
+    "conversation_of",
+    "found_by_of",
+    "keep",
+    "keep_found_by",
+    "kept",
+    "loaded_by_searches",
+    "to_strands_search",
+    "was_replayed",
+]
 
 logger = logging.getLogger("hikidashi")
+
 
 _LONGEST_NAME = 64
 """Strands runs names of up to 64 ASCII letters, digits, `_` and `-`; it lists others and refuses their calls."""
@@ -366,3 +382,80 @@ def _checked(tool: Any) -> Tool | AgentTool:
             tool.tool_name,
         )
     return tool
+
+
+_FOUND = "hikidashi_found_tools"
+_FOUND_BY = "hikidashi_found_by"
+_CONVERSATION = "hikidashi_conversation"
+
+
+def kept(agent: Any) -> list[str]:
+    """The names of the tools in the agent's state, in the order in which they were loaded."""
+    return strings(agent.state.get(_FOUND))
+
+
+def keep(agent: Any, names: Iterable[str]) -> None:
+    """Add `names` to the tools in the agent's state."""
+    before = kept(agent)
+    after = list(dict.fromkeys([*before, *names]))
+    if after != before:
+        agent.state.set(_FOUND, after)
+
+
+def found_by_of(agent: Any) -> dict[str, FoundBy]:
+    """How tools were found, where it was not a search."""
+    told: object = agent.state.get(_FOUND_BY)
+    if not isinstance(told, Mapping):
+        return {}
+    ways = cast("Mapping[str, FoundBy]", told)
+    return {name: way for name, way in ways.items() if way in get_args(FoundBy)}
+
+
+def keep_found_by(agent: Any, names: Iterable[str], found_by: FoundBy) -> None:
+    """Add to the agent's state how `names` were found, unless it says so already."""
+    before = found_by_of(agent)
+    after = {**dict.fromkeys(names, found_by), **before}
+    if after != before or not was_replayed(agent):
+        agent.state.set(_FOUND_BY, {**before, **after})
+
+
+def was_replayed(agent: Any) -> bool:
+    """Whether the state says what earlier messages loaded."""
+    return isinstance(agent.state.get(_FOUND_BY), Mapping)
+
+
+def conversation_of(agent: Any) -> str:
+    """A name for the agent's conversation, the same when its session is restored."""
+    name = agent.state.get(_CONVERSATION)
+    if not isinstance(name, str) or not name:
+        name = secrets.token_hex(6)
+        agent.state.set(_CONVERSATION, name)
+    return name
+
+
+def loaded_by_searches(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """For each message, the names of the tools that searches in it found."""
+    searches: set[str] = set()
+    for message in messages:
+        names: list[str] = []
+        for block in message["content"]:
+            if use := block.get("toolUse"):
+                if use["name"] == SEARCH_TOOLS:
+                    searches.add(use["toolUseId"])
+            elif (result := block.get("toolResult")) and result["toolUseId"] in searches:
+                for content in result["content"]:
+                    names += found_names(content.get("text", ""))
+        yield names
+
+
+def called_in_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """For each message, the names of the tools whose results in it are no errors."""
+    calls: dict[str, str] = {}
+    for message in messages:
+        names: list[str] = []
+        for block in message["content"]:
+            if use := block.get("toolUse"):
+                calls[use["toolUseId"]] = use["name"]
+            elif (result := block.get("toolResult")) and result.get("status") != "error":
+                names += [calls[result["toolUseId"]]] if result["toolUseId"] in calls else []
+        yield names

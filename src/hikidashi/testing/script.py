@@ -76,7 +76,7 @@ class RecordedRequest:
     @property
     def loaded_tools(self) -> list[str]:
         """The names of the tools that the model can see: those not deferred, then those that were loaded."""
-        from ..search.wire.blocks import referenced_tools
+        from ..search.anthropic_blocks import referenced_tools
 
         visible = [tool["name"] for tool in self.tools if "name" in tool and not tool.get("defer_loading")]
         return list(dict.fromkeys([*visible, *referenced_tools(self.messages)]))

@@ -14,8 +14,14 @@ from typing import Any, Literal, Unpack
 
 from ..common.json import as_list, as_object
 from ..errors import ToolSearchError
+from ..search.anthropic_blocks import (
+    NAME_OF,
+    ServerVariant,
+    ToolSearchCall,
+    ToolSearchFailure,
+    referenced_tools,
+)
 from ..search.catalog import MAX_TOOLS, ToolCatalog
-from ..search.wire.blocks import NAME_OF, ServerVariant, ToolSearchCall, ToolSearchFailure, referenced_tools
 from .fault import Cut, Slow
 from .script import Answer, RecordedRequest, Reply, ReplyOptions, TokenUsage
 

@@ -109,7 +109,7 @@ def _gateway(run: ServeSettings) -> Gateway:
     from hikidashi.gateway import Gateway
     from hikidashi.gateway.first_lists import ListingCache
     from hikidashi.gateway.telemetry import configure_tracing
-    from hikidashi.search.records.log import SearchLog
+    from hikidashi.search.log import SearchLog
 
     configure_tracing()
     for name in _LOGGERS_OF_MCP:  # its warnings are tracebacks, with what a server sent in them

@@ -15,9 +15,8 @@ from ..output import clean, counted, cut, more, print_json, print_wrapped, stder
 from .catalog import CatalogOption, JsonOption, McpOption, TimeoutOption, load
 
 if TYPE_CHECKING:
+    from hikidashi.search.log_report import FoundByCounts, Missed, PreloadCounts, Proposal, Report
     from hikidashi.search.overlay import Overlay
-    from hikidashi.search.records.found_by import FoundByCounts, Preloading
-    from hikidashi.search.records.report import Missed, Proposal, Report
 
 __all__ = ["EXAMPLES", "report"]
 
@@ -50,9 +49,9 @@ def report(
     several searches used and descriptions lack. With --overlay these words become aliases in a file, which
     `tools search --overlay` and `ToolCatalog(overlay=...)` read.
     """
+    from hikidashi.search.log import SearchLog
+    from hikidashi.search.log_report import report as report_on
     from hikidashi.search.overlay import Overlay
-    from hikidashi.search.records.log import SearchLog
-    from hikidashi.search.records.report import report as report_on
 
     known = Overlay.read(overlay) if overlay is not None and overlay.exists() else Overlay()
     with SearchLog(log, must_exist=True) as records:
@@ -157,7 +156,7 @@ def _shares(counts: FoundByCounts) -> str:
     return ", ".join(f"{count:,} ({_percent(count / counts.total)}) {how}" for count, how in parts if count) + "."
 
 
-def _print_preloading(console: Console, preloading: Preloading) -> None:
+def _print_preloading(console: Console, preloading: PreloadCounts) -> None:
     _section(
         console,
         "Tools preloaded and never called",

@@ -64,9 +64,8 @@ class Budget(TypedDict):
 
 def _budget_of(catalog: ToolCatalog, loaded: int) -> Budget:
     """What the tools of `catalog` cost, and whether searching them pays."""
+    from hikidashi.search.anthropic_request import FEWEST_TOKENS, FEWEST_TOOLS, client_search_tool, verdict_on
     from hikidashi.search.engine.entry import entry_of
-    from hikidashi.search.wire import client_search_tool
-    from hikidashi.search.wire.definitions import FEWEST_TOKENS, FEWEST_TOOLS, verdict_on
 
     entries = map(entry_of, catalog)  # as the model reads them; unlike in the API, they may have any name
     definitions = [

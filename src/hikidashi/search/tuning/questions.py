@@ -12,8 +12,8 @@ from ...common.json import no_such_file, parsed, text_of, unreadable
 from ...common.unicode import well_formed
 from ...errors import ToolSourceError
 from ..engine.text.analyzer import fold, visible
-from ..records.log import SearchLog
-from ..records.report import BY_WORDS, missed_searches
+from ..log import SearchLog
+from ..log_report import BY_WORDS, missed_searches
 
 __all__ = ["Labelled", "Selection", "is_recorded", "read_questions", "select"]
 

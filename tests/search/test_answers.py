@@ -20,8 +20,7 @@ from hikidashi import Tool, ToolResult, from_function
 from hikidashi.convert.wire import WireNames
 from hikidashi.errors import ToolConnectionError
 from hikidashi.search import ToolRun, run_anthropic_search, search_tool_names, to_claude_search, to_mcp_search
-from hikidashi.search.answers.budget import tokens_of
-from hikidashi.search.answers.texts import found_names
+from hikidashi.search.answers import found_names, tokens_of
 from hikidashi.testing import MessagesServer, call, say, turn
 
 Server = Callable[..., MessagesServer]

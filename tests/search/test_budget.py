@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hikidashi.search.answers._schema_cut import compact_schema, smaller_schemas
-from hikidashi.search.answers.budget import AnswerBudget, budget_of, definition_line, short_line, tokens_of
+from hikidashi.search.answers import (
+    AnswerBudget,
+    budget_of,
+    compact_schema,
+    definition_line,
+    short_line,
+    smaller_schemas,
+    tokens_of,
+)
 from hikidashi.search.engine.entry import Entry, entry_of
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}

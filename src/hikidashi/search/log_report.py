@@ -1,4 +1,4 @@
-"""Report on a search log: failed searches, unused tools, most used tools, and words missing in descriptions.
+"""Report on a search log: failed searches, unused and most used tools, missing words, and how tools had been found.
 
 Everything is counted, without a model: the same log and catalogue give the same report.
 """
@@ -12,42 +12,95 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any
 
-from ..catalog import ToolCatalog
-from ..engine.entry import entry_of
-from ..engine.index.bm25 import Index
-from ..engine.index.vocabulary import Vocabulary
-from ..engine.query import read_query
-from ..engine.text.analyzer import Analyzer, fold, is_weak
-from ..engine.text.stem import stem
-from ..engine.text.stopwords import FUNCTION, REQUEST
-from ._store import PRELOAD
-from .found_by import FoundByCounts, Preloading, calls_by_finder, conversations_by_finder, preloading
-from .log import RecordedSearch, SearchLog
+from .catalog import ToolCatalog
+from .engine.entry import entry_of
+from .engine.index.bm25 import Index
+from .engine.index.vocabulary import Vocabulary
+from .engine.query import read_query
+from .engine.text.analyzer import Analyzer, fold, is_weak
+from .engine.text.stem import stem
+from .engine.text.stopwords import FUNCTION, REQUEST
+from .log import SearchLog
+from .log_store import PRELOAD, FoundBy, RecordedCall, RecordedSearch
 
 __all__ = [
     "BY_WORDS",
     "CalledTool",
     "EmptySearch",
+    "FoundByCounts",
     "FoundTool",
     "Missed",
+    "PreloadCounts",
+    "PreloadedTool",
     "Proposal",
     "Report",
     "missed_searches",
     "report",
 ]
 
+
 _SAME_GOAL = 600.0  # seconds within which a later search has the same goal
 _SAME_MOMENT = 0.05  # seconds: searches at the same moment have different goals
 _MIN_GOALS = 2  # goals that must share a word: a single one may name a place or a person
 _MIN_SHARE = 1 / 10  # of the goals for which a search missed a tool
 _PERSON = re.compile("(?:さん|様|氏|君|ちゃん)")  # behind a name
+
 _FAVOURITES = 5
 _FAVOURITE_CALLS = 3
+
 # Letters of one script; hiragana alone is mostly inflection, and numbers do not describe a tool.
 _WORD = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\u3005]{2,20}|[\u30a1-\u30fa\u30fc]{2,30}|[\uac00-\ud7af]{1,20}|[\u0e00-\u0e7f]{3,40}"
     "|[^\\W\\d_\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,40}"
 )
+
+
+_MOST_LISTED = 100
+_ORDER: tuple[FoundBy | None, ...] = ("search", "nothing", None, "preload", "listed")
+"""A conversation counts as the first of these that one of its calls has: a search and a guess cost a turn of the model,
+so one with both a preloaded and a searched tool needed a search."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundByCounts:
+    """Number of calls, or of conversations, by how the called tools were found."""
+
+    total: int = 0
+    preload: int = 0
+    """Loaded for the user's message, before the model was asked."""
+    search: int = 0
+    """Found by a search of the model."""
+    listed: int = 0
+    """In the model's list of tools from the start."""
+    nothing: int = 0
+    """Found by nothing: the model guessed the name."""
+    not_recorded: int = 0
+    """Called when another version kept the records, which did not say how, or in words that this one does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreloadedTool:
+    """A tool that preloading loaded."""
+
+    name: str
+    loaded: int
+    """Number of conversations for which it was loaded."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreloadCounts:
+    """What preloading loaded, and what came of it."""
+
+    messages: int = 0
+    """Number of messages for which something was loaded."""
+    loaded: int = 0
+    """Number of tools that it loaded; a tool counts once per conversation."""
+    called: int = 0
+    """Number of these that were called in the same conversation."""
+    never_called: tuple[PreloadedTool, ...] = ()
+    """Tools that were loaded and not called in any conversation, the most loaded first; at most 100."""
+    never_called_count: int = 0
+    """Number of such tools in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +184,7 @@ class Report:
     """The conversations in which a tool was called, by what found the tools: a search, if any of them needed one."""
     calls_found_by: FoundByCounts = field(default_factory=FoundByCounts)
     """The calls, by what found the tool."""
-    preloading: Preloading = field(default_factory=Preloading)
+    preloading: PreloadCounts = field(default_factory=PreloadCounts)
     """What preloading loaded, and which of these tools were never called."""
 
     def as_json(self) -> dict[str, Any]:
@@ -171,9 +224,9 @@ def report(log: SearchLog, catalog: ToolCatalog) -> Report:
         )[:_FAVOURITES],
         proposals=_proposals(searches, dict(zip(names, catalog, strict=True))),
         gone=tuple(sorted(seen - known)),
-        conversations_found_by=conversations_by_finder(calls),
-        calls_found_by=calls_by_finder(calls),
-        preloading=preloading(recorded, calls),
+        conversations_found_by=_conversations_by_finder(calls),
+        calls_found_by=_calls_by_finder(calls),
+        preloading=_preloading(recorded, calls),
     )
 
 
@@ -317,3 +370,45 @@ class _Wording:
 
 def _text(tool: Any) -> str:
     return "\n".join(text for _, texts in entry_of(tool).texts() for text in texts)
+
+
+def _calls_by_finder(calls: Iterable[RecordedCall]) -> FoundByCounts:
+    """The calls, counted by how each tool was found."""
+    return _counted(call.found_by for call in calls)
+
+
+def _conversations_by_finder(calls: Iterable[RecordedCall]) -> FoundByCounts:
+    """The conversations in which a tool was called, each counted once: by a search if any of its tools needed one."""
+    conversations: dict[str, set[FoundBy | None]] = {}
+    for call in calls:
+        conversations.setdefault(call.session, set()).add(call.found_by)
+    return _counted(next(each for each in _ORDER if each in found) for found in conversations.values())
+
+
+def _preloading(searches: Iterable[RecordedSearch], calls: Sequence[RecordedCall]) -> PreloadCounts:
+    """What preloading loaded, and whether it was called."""
+    preloads = [search for search in searches if search.kind == PRELOAD]
+    loaded = {(search.session, name) for search in preloads for name in search.names}
+    called = {(call.session, call.name) for call in calls}
+    used = {name for _, name in called}
+    counts = Counter(name for _, name in loaded if name not in used)
+    never_called = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return PreloadCounts(
+        messages=len(preloads),
+        loaded=len(loaded),
+        called=len(loaded & called),
+        never_called=tuple(PreloadedTool(name, count) for name, count in never_called[:_MOST_LISTED]),
+        never_called_count=len(never_called),
+    )
+
+
+def _counted(found: Iterable[FoundBy | None]) -> FoundByCounts:
+    counts = Counter(found)
+    return FoundByCounts(
+        total=counts.total(),
+        preload=counts["preload"],
+        search=counts["search"],
+        listed=counts["listed"],
+        nothing=counts["nothing"],
+        not_recorded=counts[None],
+    )

@@ -1,4 +1,4 @@
-"""The text of a tool search that a model reads, in English and Japanese.
+"""What a model reads of a search: definitions of tools within a budget of tokens, and sentences in its language.
 
 The answer to a search is a sentence, then one JSON object per tool and line, as many as an `AnswerBudget` allows.
 `found_names` reads the lines back when a conversation is resumed in another process.
@@ -7,34 +7,196 @@ The answer to a search is a sentence, then one JSON object per tool and line, as
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ...texts import Language
-from ..catalog import MAX_LIMIT
-from ..engine.entry import Entry
-from ..records.log import Recorder
-from .budget import AnswerBudget, Shown, definition_line, short_line
+from ..texts import Language
+from ..tokens import estimate_tokens
+from ..tool import json_text
+from .catalog import MAX_LIMIT
+from .engine.entry import Entry
+from .log import Recorder
 
 __all__ = [
     "CALL_TOOL",
+    "DEFAULT_BUDGET",
     "SEARCH_TOOLS",
     "AnswerBudget",
     "Language",
     "Recorder",
+    "Shown",
     "Wording",
+    "budget_of",
+    "compact_schema",
+    "definition_line",
     "echo",
     "found_names",
+    "shallow_schema",
+    "short_line",
+    "smaller_schemas",
+    "tokens_of",
     "wording",
 ]
 
+
+_DEFAULT = 5_000
+_FEWEST = 200
+_CHARACTERS_PER_TOKEN = 6  # of text without spaces, which the estimate takes for a few words
+_ABOUT = 120  # characters of a description in a one-line summary
+_FRAME = 150  # tokens reserved for the sentences around the tools
+_LEAST_DESCRIPTION = 60  # tokens of a description that are kept while the schema is shortened
+_CUT = " […cut: {shown:,} of {total:,} characters]"
+
+_SHORT_SCHEMA = " […the arguments are shown in short]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBudget:
+    """Maximum number of tokens (estimated) in the answer to one search.
+
+    The best tools are shown in full as far as they fit, the next ones by name and one line, and the rest is counted. If
+    the best tool alone is too long, its description is cut, then the descriptions in its schema, then the schema.
+
+    Raises:
+        ValueError: `tokens` is less than 200, too few to show a tool.
+    """
+
+    tokens: int = _DEFAULT
+
+    def __post_init__(self) -> None:
+        if type(self.tokens) is not int or self.tokens < _FEWEST:
+            raise ValueError(f"`tokens` of a budget is {self.tokens!r}: use a whole number from {_FEWEST} on.")
+
+    def shown(self, entries: Sequence[Entry], cost: Callable[[Entry], int] | None = None) -> Shown:
+        """Which of `entries`, best first, are shown in full, and which in one line.
+
+        `cost` gives the tokens of a tool in full, if not those of its line of JSON.
+        """
+        of_whole = _cost_of_line if cost is None else cost
+        left = self.tokens - _FRAME
+        lines: list[int] = []
+        for entry in entries:
+            line = tokens_of(short_line(entry))
+            if lines and line > left:
+                break
+            lines.append(line)
+            left -= line
+        whole: list[Entry] = []
+        short: list[Entry] = []
+        for place, (entry, line) in enumerate(zip(entries, lines, strict=False)):
+            needed = of_whole(entry)
+            if needed <= left + line:
+                left -= needed - line
+                whole.append(entry)
+            elif place == 0:
+                left = 0
+                whole.append(self.cut(entry, self.tokens - _FRAME - sum(lines[1:])))
+            else:
+                short.append(entry)
+        return Shown(tuple(whole), tuple(short), len(entries) - len(lines))
+
+    def cut(self, entry: Entry, tokens: int | None = None) -> Entry:
+        """`entry` with a definition of at most `tokens`, by default the whole budget; `entry` itself if it fits.
+
+        Levels of a schema below the sixtieth are left out in any case: some frameworks refuse them.
+        """
+        room = max(_FEWEST // 2, self.tokens - _FRAME if tokens is None else tokens)
+        if _cost_of_line(entry) <= room:
+            schema = shallow_schema(entry.input_schema)
+            return entry if schema is entry.input_schema else replace(entry, input_schema=schema)
+        bare = replace(entry, description="")
+        least = min(_LEAST_DESCRIPTION, tokens_of(entry.description))
+        note = ""
+        for schema in smaller_schemas(entry.input_schema):
+            bare = replace(bare, input_schema=schema)
+            if _cost_of_line(bare) + tokens_of(note) + least <= room:
+                break
+            note = _SHORT_SCHEMA
+        return replace(
+            bare, description=_cut_text(entry.description, room - _cost_of_line(bare) - tokens_of(note)) + note
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The tools in the answer to a search."""
+
+    whole: tuple[Entry, ...]
+    """Shown in full: name, description and input schema."""
+    short: tuple[Entry, ...] = ()
+    """Shown by name and one line."""
+    further: int = 0
+    """Number of tools that are only counted."""
+
+
+DEFAULT_BUDGET = AnswerBudget()
+
+
+def budget_of(given: AnswerBudget | int) -> AnswerBudget:
+    """The value of a `budget` option as an `AnswerBudget`.
+
+    Raises:
+        ValueError: it is not a whole number, or too small.
+    """
+    return given if isinstance(given, AnswerBudget) else AnswerBudget(given)
+
+
+def tokens_of(text: str) -> int:
+    """Estimated tokens of `text`; at least one for every six characters."""
+    return max(estimate_tokens(text), -(-len(text) // _CHARACTERS_PER_TOKEN))
+
+
+def definition_line(entry: Entry) -> str:
+    """A tool in full, as one line of JSON: name, description and input schema."""
+    return _one_line(
+        {
+            "name": entry.name,
+            "description": entry.description,
+            "input_schema": compact_schema(entry.input_schema),
+        }
+    )
+
+
+def short_line(entry: Entry) -> str:
+    """A tool by name and short description; the first key differs from that of a definition."""
+    summary = " ".join(entry.description[: 4 * _ABOUT].split())
+    return _one_line({"tool": entry.name, "about": summary if len(summary) <= _ABOUT else summary[: _ABOUT - 1] + "…"})
+
+
+def _cost_of_line(entry: Entry) -> int:
+    return tokens_of(definition_line(entry))
+
+
+def _cut_text(description: str, room: int) -> str:
+    """`description` cut to `room` tokens, with a note of how much is missing."""
+    if tokens_of(description) <= room:
+        return description
+    note = _CUT.format(shown=len(description), total=len(description))
+    low, high = 0, min(len(description), max(room, 0) * _CHARACTERS_PER_TOKEN)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if tokens_of(json.dumps(description[:middle], ensure_ascii=False) + note) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return description[:low].rstrip() + _CUT.format(shown=low, total=len(description))
+
+
+def _one_line(shown: dict[str, Any]) -> str:
+    try:
+        line = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+        line.encode()
+    except (TypeError, ValueError):  # not a JSON value, or a lone surrogate
+        return json.dumps(json.loads(json_text(shown)), ensure_ascii=False, separators=(",", ":"))
+    return line
+
+
 SEARCH_TOOLS = "search_tools"
 CALL_TOOL = "call_tool"
-
 _NAMED = 5  # unknown names in a note
 _LONGEST = 128  # characters of each
 _LONGEST_ECHO = 256  # characters of what a model gave
-
 _EN = {
     "search": (
         "Find tools for a task. Most tools are not listed here: search whenever none of the listed ones does what is "
@@ -340,3 +502,138 @@ def found_names(text: str) -> list[str]:
             continue
         names.append(str(cast("Mapping[str, Any]", shown)["name"]))
     return names
+
+
+_SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+
+_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+
+_LISTS_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+_ANNOTATIONS = frozenset({"examples", "example", "$comment", "default", "deprecated", "markdownDescription"})
+
+_SOME_VALUES = 8
+_DEEPEST = 60  # deeper levels do not help a model, recursion is limited, and strands leaves a deeper tool out
+_DEEPER = "Deeper levels are left out here."
+_Change = Callable[[dict[str, Any], int], dict[str, Any]]
+
+
+def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """`schema` without `$schema` and generated titles; a property named `title` stays."""
+    return _changed(schema, lambda part, _: part, 0)
+
+
+def shallow_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """`schema` itself, or without its levels below the sixtieth."""
+    layer: list[Any] = [schema]
+    for _ in range(_DEEPEST + 1):
+        layer = [inner for part in layer for inner in _parts(part)]
+        if not layer:
+            return schema
+    return compact_schema(schema)
+
+
+def smaller_schemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """`schema`, then ever shorter versions: less of descriptions, annotations, enums, deep levels, arguments."""
+    yield compact_schema(schema)
+    for length in (200, 60, 0):
+        yield _changed(schema, _describing(length), 0)
+    bare = _changed(schema, _without_annotations, 0)
+    yield bare
+    for depth in (4, 3, 2, 1):
+        yield _flattened(bare, depth)
+    properties = bare.get("properties")
+    if not isinstance(properties, dict):
+        yield {"type": "object"}
+        return
+    named = cast("dict[str, Any]", properties)
+    wanted = bare.get("required")
+    listed = cast("list[Any]", wanted) if isinstance(wanted, list) else []
+    required = [name for name in listed if isinstance(name, str) and name in named]
+    order = [*required, *(name for name in named if name not in set(required))]
+    kept = len(order)
+    while kept:
+        kept //= 2
+        few = {name: _type_of(named[name]) for name in order[:kept]}
+        yield {
+            "type": "object",
+            "properties": few,
+            "required": [name for name in required if name in few],
+            "description": f"{len(order) - kept:,} of {len(order):,} arguments are left out here.",
+        }
+
+
+def _changed(schema: Mapping[str, Any], change: _Change, depth: int) -> dict[str, Any]:
+    """`schema` with `change` applied to each subschema, the innermost first."""
+    if depth > _DEEPEST:
+        return {"description": _DEEPER}
+    part: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "$schema" or (key == "title" and isinstance(value, str)):
+            continue
+        if key in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
+            named = cast("Mapping[str, Any]", value)
+            part[key] = {name: _inner(inner, change, depth) for name, inner in named.items()}
+        elif key in _SCHEMAS:
+            part[key] = _inner(value, change, depth)
+        elif key in _LISTS_OF_SCHEMAS and isinstance(value, list):
+            part[key] = [_inner(inner, change, depth) for inner in cast("list[Any]", value)]
+        else:
+            part[key] = value
+    return change(part, depth)
+
+
+def _parts(schema: Any) -> Iterator[Any]:
+    """The schemas directly inside of `schema`."""
+    if not isinstance(schema, Mapping):
+        return
+    for key, value in cast("Mapping[str, Any]", schema).items():
+        if key in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
+            yield from cast("Mapping[str, Any]", value).values()
+        elif key in _SCHEMAS:
+            yield value
+        elif key in _LISTS_OF_SCHEMAS and isinstance(value, list):
+            yield from cast("list[Any]", value)
+
+
+def _inner(schema: Any, change: _Change, depth: int) -> Any:
+    return _changed(cast("Mapping[str, Any]", schema), change, depth + 1) if isinstance(schema, Mapping) else schema
+
+
+def _describing(length: int) -> _Change:
+    def change(part: dict[str, Any], _: int) -> dict[str, Any]:
+        description = part.get("description")
+        if not isinstance(description, str) or len(description) <= length:
+            return part
+        if length:
+            return {**part, "description": description[: length - 1].rstrip() + "…"}
+        return {key: value for key, value in part.items() if key != "description"}
+
+    return change
+
+
+def _without_annotations(part: dict[str, Any], _: int) -> dict[str, Any]:
+    """Without descriptions and examples; a long enum becomes a few examples, so that all values stay allowed."""
+    plain = {key: value for key, value in part.items() if key not in _ANNOTATIONS and key != "description"}
+    values = plain.get("enum")
+    if isinstance(values, list) and len(cast("list[Any]", values)) > _SOME_VALUES:
+        del plain["enum"]
+        few = cast("list[Any]", values)[:_SOME_VALUES]
+        kinds = {"type": "string"} if all(isinstance(value, str) for value in few) else {}
+        plain = {**kinds, **plain, "description": f"One of {len(cast('list[Any]', values))} values.", "examples": few}
+    return plain
+
+
+def _flattened(schema: dict[str, Any], depth: int) -> dict[str, Any]:
+    """`schema` down to `depth`; deeper levels keep their type alone, without references to definitions."""
+
+    def change(part: dict[str, Any], at: int) -> dict[str, Any]:
+        return part if at < depth else _type_of(part)
+
+    cut = _changed(schema, change, 0)
+    return {key: value for key, value in cut.items() if key not in ("$defs", "definitions", "$ref") or depth > 1}
+
+
+def _type_of(schema: Any) -> dict[str, Any]:
+    kind = cast("Mapping[str, Any]", schema).get("type") if isinstance(schema, Mapping) else None
+    return {} if kind is None else {"type": kind}

@@ -25,8 +25,8 @@ from tests.support import Heard
 from hikidashi import from_function
 from hikidashi.errors import SearchLogError
 from hikidashi.search import FoundByCounts, Recorder, SearchLog, ToolCatalog, report, to_mcp_search
-from hikidashi.search.records import _store as record_store
-from hikidashi.search.records.conversation import ConversationRecord, record_call
+from hikidashi.search import log_store as record_store
+from hikidashi.search.log import ConversationRecord, record_call
 
 
 @pytest.fixture

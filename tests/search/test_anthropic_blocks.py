@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import ToolSearchError
-from hikidashi.search.wire import (
+from hikidashi.search.anthropic_blocks import (
     ToolSearchCall,
     ToolSearchFailure,
     reference_blocks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hikidashi.search.wire.models import Provider, Support, support
+from hikidashi.search.anthropic_request import Provider, Support, support
 
 
 @pytest.mark.parametrize(

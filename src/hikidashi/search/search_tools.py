@@ -1,44 +1,54 @@
-"""The `search_tools` and `call_tool` pair: a model searches with the one and calls what was found with the other.
+"""Search as a model asks for it: `search_catalog`, and the `search_tools` and `call_tool` pair.
 
-Both are neutral tools, so any target can convert them, and their size does not depend on the catalogue.
+A model searches with the one and calls what was found with the other. Both are neutral tools, so any target can
+convert them, and their size does not depend on the catalogue.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import RLock
 from typing import Any, Literal, cast, get_args
+from weakref import WeakKeyDictionary
 
-from ...convert.wire import listed
-from ...errors import ToolSearchError, ToolValidationError
-from ...tool import Tool, ToolAnnotations, ToolResult, text
-from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
-from ..engine.entry import Entry, entry_of
-from ..engine.naming import names_listed
-from ..records.conversation import record_call, record_preload
-from ..unreachable import reporting_lost_connections, unreachable_of
-from .budget import AnswerBudget, Shown, budget_of
-from .texts import CALL_TOOL, SEARCH_TOOLS, Language, Recorder, echo, wording
+from ..convert.wire import listed
+from ..errors import ToolSearchError, ToolValidationError
+from ..servers.failure import is_lost_connection
+from ..tool import Tool, ToolAnnotations, ToolResult, text
+from .answers import CALL_TOOL, SEARCH_TOOLS, AnswerBudget, Language, Recorder, Shown, Wording, budget_of, echo, wording
+from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
+from .engine.entry import Entry, entry_of
+from .engine.naming import names_listed
+from .log import record_call, record_preload
 
 __all__ = [
     "Found",
     "FoundTools",
     "Strategy",
     "ToolSearchHandler",
+    "Unreachable",
     "callable_tool",
     "catalog_of",
     "check_max_results",
     "check_options",
     "entry_named",
     "names_in",
+    "reporting_lost_connections",
     "require_tool",
     "search_catalog",
     "similar_names",
+    "unreachable_of",
 ]
 
+logger = logging.getLogger("hikidashi")
+
+
 Strategy = Literal["words", "regex", "both"]
+
 Kind = Literal["words", "nearest", "regex", "select"]
 
 _SELECT = "select:"
@@ -403,3 +413,72 @@ def callable_tool(tool: Any) -> Tool:
             "Bring it in with `from_mcp`, `from_pydantic_ai`, `from_strands` or `from_function`."
         )
     return tool
+
+
+class Unreachable:
+    """The tools of lost servers, by server."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._by_server: dict[str, ToolCatalog] = {}
+
+    def lost(self, server: str, tools: Iterable[Any]) -> None:
+        """Remember the tools of a server that was lost."""
+        catalog = ToolCatalog(tools, limit_tools=2**62)
+        with self._lock:
+            self._by_server[server] = catalog
+
+    def back(self, server: str) -> None:
+        """Forget a server that answers again or is no longer followed."""
+        with self._lock:
+            self._by_server.pop(server, None)
+
+    @property
+    def servers(self) -> list[str]:
+        """The servers that do not answer."""
+        with self._lock:
+            return list(self._by_server)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in catalog for catalog in self._catalogs())
+
+    def matching(self, query: str, *, regex: bool, limit: int) -> tuple[str, ...]:
+        """The names of lost tools that match `query`."""
+        names: list[str] = []
+        for catalog in self._catalogs():
+            try:
+                matches = (catalog.search_regex if regex else catalog.search)(query, limit=min(limit, MAX_LIMIT))
+            except ToolSearchError:  # an invalid query, or a server without tools
+                continue
+            names += [match.name for match in matches if match.confident]
+        return tuple(names[:limit])
+
+    def _catalogs(self) -> list[ToolCatalog]:
+        with self._lock:
+            return list(self._by_server.values())
+
+
+_OF_CATALOG: WeakKeyDictionary[ToolCatalog, Unreachable] = WeakKeyDictionary()
+
+_LOCK = RLock()
+
+
+def unreachable_of(catalog: ToolCatalog) -> Unreachable:
+    """The lost tools of `catalog`."""
+    with _LOCK:
+        return _OF_CATALOG.setdefault(catalog, Unreachable())
+
+
+def reporting_lost_connections(tool: Tool, words: Wording) -> Tool:
+    """`tool` with an error result for the model in place of an exception when its server is lost."""
+
+    async def call(arguments: dict[str, Any]) -> ToolResult:
+        try:
+            return await tool.call(arguments)
+        except Exception as error:
+            if not is_lost_connection(error):
+                raise
+            logger.warning("tool %r was not called: %s", tool.name, error)
+            return ToolResult.error(words.unreachable(tool.name))
+
+    return replace(tool, call=call)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from ...common.sqlite import (
+from ..common.sqlite import (
     Failure,
     closed_on_error,
     connect,
@@ -21,10 +21,20 @@ from ...common.sqlite import (
     read_header,
     transaction,
 )
-from ...common.unicode import well_formed
-from ...errors import SearchLogError
+from ..common.unicode import well_formed
+from ..errors import SearchLogError
 
-__all__ = ["PRELOAD", "Appender", "Called", "FoundBy", "RecordedCall", "RecordedSearch", "Searched", "Store"]
+__all__ = [
+    "PRELOAD",
+    "Appender",
+    "Called",
+    "FoundBy",
+    "RecordedCall",
+    "RecordedSearch",
+    "Searched",
+    "Store",
+]
+
 
 FoundBy = Literal["preload", "search", "listed", "nothing"]
 """How the model came to know a tool that it called: preloading loaded it, a search found it, it was in the list from
@@ -40,7 +50,6 @@ _SECONDS_PER_DAY = 86_400
 _PRUNE_EVERY = 1_000  # records
 _MOST_RECORDS = 2**62  # SQLite's largest integer is twice that
 _WAIT_FOR_OTHERS = 10.0  # seconds to wait for the commit of another process
-
 _REMEDIES = {
     "damaged": "It was not changed: move it away, or name another file.",
     "full": "Free some space on the disk.",
@@ -82,7 +91,9 @@ CREATE INDEX searches_by_age ON searches (at);
 """
 
 _KNOWN_SESSION = "session IN (SELECT id FROM sessions)"
+
 _KNOWN_TOOL = "tool IN (SELECT id FROM tools)"
+
 _WHOLE = {
     "sessions": "typeof(name) = 'text'",
     "tools": "typeof(name) = 'text'",

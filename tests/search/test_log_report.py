@@ -19,8 +19,8 @@ from hikidashi.search import (
     FoundByCounts,
     FoundTool,
     Missed,
+    PreloadCounts,
     PreloadedTool,
-    Preloading,
     Proposal,
     Report,
     SearchLog,
@@ -120,7 +120,7 @@ def test_conversations_are_counted_by_what_found_the_tools_they_called(log: Sear
     found = report(log, CATALOG)
     assert found.conversations_found_by == FoundByCounts(total=6, preload=3, search=1, listed=1, nothing=1)
     assert found.calls_found_by == FoundByCounts(total=10, preload=4, search=1, listed=4, nothing=1)
-    assert found.preloading == Preloading(
+    assert found.preloading == PreloadCounts(
         messages=5, loaded=8, called=4, never_called=(PreloadedTool("ping_host", 4),), never_called_count=1
     )
     # Preloading is no search of the model: it neither misses tools nor fills the results of searches.

@@ -1,10 +1,11 @@
-"""SearchLog: a log of searches, what they found, and what was called next.
+"""The log of searches and calls: `Recorder`, `SearchLog`, and the records of one conversation.
 
 Recording takes the caller microseconds: a thread writes the records, several per commit.
 """
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import secrets
@@ -12,7 +13,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -20,12 +21,32 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Protocol, Self, get_args
 
-from ...errors import SearchLogError
-from ._store import Appender, Called, FoundBy, RecordedCall, RecordedSearch, Searched, Store
+from ..errors import SearchLogError
+from .log_store import (
+    PRELOAD,
+    Appender,
+    Called,
+    FoundBy,
+    RecordedCall,
+    RecordedSearch,
+    Searched,
+    Store,
+)
 
-__all__ = ["FoundBy", "RecordedCall", "RecordedSearch", "Recorder", "SearchLog"]
+__all__ = [
+    "ConversationRecord",
+    "FoundBy",
+    "RecordedCall",
+    "RecordedSearch",
+    "Recorder",
+    "SearchLog",
+    "in_conversation",
+    "record_call",
+    "record_preload",
+]
 
 logger = logging.getLogger("hikidashi")
+
 
 _GATHER = 0.05  # seconds; records within it share one commit
 _BATCH = 1_000
@@ -315,3 +336,74 @@ def _next_batch(queue: _Queue) -> tuple[list[Searched | Called], _Sync | None]:
         events.append(item)
         deadline = deadline or time.monotonic() + _GATHER
     return events, None
+
+
+class ConversationRecord:
+    """Passes the searches and calls of one conversation to a recorder, and says how each called tool was found.
+
+    What found a tool first counts: a tool that was preloaded and then found by a search was preloaded. In a `SearchLog`
+    the conversation is a session of its own, unless the caller has begun one.
+
+    Args:
+        record: The recorder; None to record nothing.
+        name: The name of the session in a `SearchLog`; the same for a conversation that is resumed.
+        listed: The tools in the model's list from the start.
+    """
+
+    def __init__(self, record: Recorder | None, *, name: str | None = None, listed: Iterable[str] = ()) -> None:
+        self._record = record
+        self._name = name or secrets.token_hex(6)
+        self._found: dict[str, FoundBy] = {}
+        self.remember(listed, "listed")
+
+    def remember(self, names: Iterable[str], found_by: FoundBy) -> None:
+        """Count `names` as found this way, without a record: for what the history of the conversation says."""
+        for name in names:
+            self._found.setdefault(name, found_by)
+
+    def preloaded(self, message: str, names: Sequence[str]) -> None:
+        """Record that the user's `message` loaded the tools `names`; a message that loads none is not recorded."""
+        record_preload(self, message, names)
+
+    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
+        """Record a search of the model; of the kind `preload`, that a message loaded the tools `names`."""
+        self.remember(names, "preload" if kind == PRELOAD else "search")
+        if self._record is not None:
+            with in_conversation(self._record, self._name):
+                self._record.searched(query, kind, names)
+
+    def called(self, name: str) -> None:
+        """Record a call of the tool `name`, and how it was found."""
+        if self._record is not None:
+            with in_conversation(self._record, self._name):
+                record_call(self._record, name, self._found.get(name, "nothing"))
+
+
+def in_conversation(record: Recorder, name: str) -> AbstractContextManager[object]:
+    """A block whose records belong to the conversation `name`, or to the session that the caller has begun."""
+    return record.conversation(name) if isinstance(record, SearchLog) else nullcontext()
+
+
+def record_preload(record: Recorder, message: str, names: Sequence[str]) -> None:
+    """Record that the user's `message` loaded the tools `names`; a message that loads none is not recorded."""
+    if names:
+        record.searched(message, PRELOAD, names)
+
+
+def record_call(record: Recorder, name: str, found_by: FoundBy | None) -> None:
+    """Record a call of `name`, with how it was found if the recorder takes that; None leaves it to the recorder."""
+    if found_by is not None and _takes_found_by(record):
+        record.called(name, found_by=found_by)  # pyright: ignore[reportCallIssue] - not in the protocol: see `Recorder`
+    else:
+        record.called(name)
+
+
+def _takes_found_by(record: Recorder) -> bool:
+    try:
+        parameters = inspect.signature(record.called).parameters
+    except (TypeError, ValueError):  # a callable without a signature
+        return False
+    named = parameters.get("found_by")
+    if named is not None:
+        return named.kind is not inspect.Parameter.POSITIONAL_ONLY
+    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())

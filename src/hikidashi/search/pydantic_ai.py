@@ -1,31 +1,30 @@
-"""Tool search for pydantic-ai: its own `ToolSearch` capability, with our engine as the strategy."""
+"""Tool search for pydantic-ai: its own `ToolSearch` capability with our engine, and toolsets that defer loading."""
 
 from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from ...errors import MissingExtra
-from ...servers.failure import is_lost_connection, is_refusal
-from ...tool import Tool
-from ..answers.budget import DEFAULT_BUDGET, AnswerBudget, budget_of
-from ..answers.search_tools import (
+from ..errors import MissingExtra
+from ..servers.failure import is_lost_connection, is_refusal
+from ..tool import Tool
+from .answers import DEFAULT_BUDGET, AnswerBudget, Language, Recorder, Wording, budget_of, wording
+from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
+from .log import ConversationRecord
+from .preload import check_preload
+from .search_tools import (
     Strategy,
     callable_tool,
     catalog_of,
     check_options,
     names_in,
     require_tool,
+    unreachable_of,
 )
-from ..answers.texts import Language, Recorder, Wording, wording
-from ..catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
-from ..preload import check_preload
-from ..records.conversation import ConversationRecord
-from ..unreachable import unreachable_of
 
 try:
     from pydantic_ai import RunContext
@@ -35,18 +34,29 @@ try:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.models.wrapper import WrapperModel
     from pydantic_ai.tools import ToolDefinition
-    from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
+    from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ToolsetTool, WrapperToolset
+    from pydantic_core import SchemaValidator, core_schema
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-from ._engine import SEARCH, Engine, Search, UnanswerableError
-from ._gone import GoneTools, KeepsCallable
-from ._history import found_or_called, shown_again, without_additions
-from ._names import NamedForApi
-from ._preloading import Preloading
-from ._toolsets import deferred, toolset_of
+from ..convert.pydantic_ai import to_pydantic_ai
+from .pydantic_ai_engine import (
+    SEARCH,
+    Engine,
+    NamedForApi,
+    Preloading,
+    Search,
+    UnanswerableError,
+    found_or_called,
+    shown_again,
+    without_additions,
+)
 
-__all__ = ["deferred", "to_pydantic_ai_search", "toolset_of"]
+__all__ = [
+    "deferred",
+    "to_pydantic_ai_search",
+    "toolset_of",
+]
 
 logger = logging.getLogger("hikidashi")
 
@@ -153,7 +163,7 @@ class _EngineSearch(ToolSearch[Any]):
     preload_most: int | None = field(default=None, kw_only=True)
     conversation: ConversationRecord | None = field(default=None, kw_only=True, repr=False)
     """The records of the conversation of a run."""
-    gone: GoneTools | None = field(default=None, kw_only=True, repr=False)
+    gone: _GoneTools | None = field(default=None, kw_only=True, repr=False)
     """The tools of a run that are gone."""
 
     @classmethod
@@ -171,7 +181,7 @@ class _EngineSearch(ToolSearch[Any]):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         engine: Any = self.strategy
         searched = super().get_wrapper_toolset(NamedForApi(toolset, engine.names))
-        return searched if self.gone is None else KeepsCallable(searched, self.gone, self._why_gone)
+        return searched if self.gone is None else _KeepsCallable(searched, self.gone, self._why_gone)
 
     def _why_gone(self, name: str) -> str:
         engine: Any = self.strategy
@@ -182,7 +192,7 @@ class _EngineSearch(ToolSearch[Any]):
         engine: Any = self.strategy
         conversation = ConversationRecord(self.record, name=ctx.conversation_id)
         preloading = Preloading(engine, self.preload, self.preload_most, conversation)
-        gone = GoneTools()
+        gone = _GoneTools()
         return CombinedCapability(
             [replace(self, conversation=conversation, gone=gone), _KeepFound(engine, preloading, ctx.messages, gone)]
         )
@@ -247,7 +257,9 @@ class _KeepFound(AbstractCapability[Any]):
     later still, but makes pydantic-ai copy every definition for each request.
     """
 
-    def __init__(self, engine: Engine, preloading: Preloading, before: Sequence[ModelMessage], gone: GoneTools) -> None:
+    def __init__(
+        self, engine: Engine, preloading: Preloading, before: Sequence[ModelMessage], gone: _GoneTools
+    ) -> None:
         self._engine = engine
         self._gone = gone
         self._preloading = preloading
@@ -320,3 +332,143 @@ def _result(ctx: RunContext[Any], found: list[Any], message: str) -> Any:
         # The provider gets the tools in a form of its own, which has no place for a message.
         return ToolReturn({"discovered_tools": found}, content=message)
     return {"discovered_tools": found, "message": message}
+
+
+def deferred(
+    toolset: AbstractToolset[Any],
+    *,
+    always_loaded: Collection[str] = (),
+    usage: Mapping[str, int] | None = None,
+    keep: int = 3,
+) -> AbstractToolset[Any]:
+    """`toolset` with all tools deferred except those in `always_loaded` and its `keep` most used tools.
+
+    `usage` counts calls, as `SearchLog.usage()` does. It is read once, here: a list of tools that changes between
+    requests invalidates the prompt cache. Tools that `toolset` itself defers stay deferred unless they are named or
+    among the most used.
+    """
+    named = set(names_in("always_loaded", always_loaded))
+    counts = {name: count for name, count in (usage or {}).items() if count > 0}
+    by_use = sorted(counts, key=lambda name: (-counts[name], name))
+
+    return _DeferredToolset(toolset, named, by_use, max(keep, 0))
+
+
+def toolset_of(catalog: ToolCatalog) -> AbstractToolset[Any]:
+    """A toolset of the hikidashi tools in `catalog`; it changes when the catalogue does.
+
+    `to_pydantic_ai_search(catalog)` makes one itself. For more control, such as `usage` of `deferred`:
+    `toolsets=[deferred(toolset_of(catalog), usage=...)]` and `capabilities=[to_pydantic_ai_search(catalog=catalog)]`.
+    """
+    return _CatalogToolset(catalog)
+
+
+class _CatalogToolset(AbstractToolset[Any]):
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._catalog = catalog
+        self._tools: list[Tool] = []
+        self._inner = to_pydantic_ai([])
+
+    @property
+    def id(self) -> str | None:
+        return None
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        # Other rows are what a search adds of the agent's own tools, which the agent has from elsewhere.
+        now = [tool for tool in self._catalog if isinstance(tool, Tool)]
+        if len(now) != len(self._tools) or any(new is not old for new, old in zip(now, self._tools, strict=True)):
+            self._tools, self._inner = now, to_pydantic_ai(now, on_error="failed")
+        return await self._inner.get_tools(ctx)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        return await tool.toolset.call_tool(name, tool_args, ctx, tool)
+
+
+@dataclass
+class _DeferredToolset(WrapperToolset[Any]):
+    """A toolset whose tools are deferred, except for some.
+
+    `toolset.prepared(...)` would do the same, but makes new definitions of all tools in each step.
+    """
+
+    always_loaded: set[str]
+    by_use: list[str]
+    keep: int
+    _deferred: dict[str, tuple[ToolDefinition, ToolDefinition]] = field(
+        default_factory=dict[str, tuple[ToolDefinition, ToolDefinition]], init=False, repr=False, compare=False
+    )
+    """The definitions of the last step, before and after."""
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await super().get_tools(ctx)
+        loaded = self.always_loaded.union([name for name in self.by_use if name in tools][: self.keep])
+        before, self._deferred = self._deferred, {}
+        return {name: self._deferring(name, tool, name not in loaded, before) for name, tool in tools.items()}
+
+    def _deferring(
+        self, name: str, tool: ToolsetTool[Any], wanted: bool, before: Mapping[str, tuple[ToolDefinition, Any]]
+    ) -> ToolsetTool[Any]:
+        given = tool.tool_def
+        if given.defer_loading is wanted:
+            return tool
+        known = before.get(name)
+        same = known is not None and (known[0] is given or known[0] == given)
+        self._deferred[name] = made = known if same and known else (given, replace(given, defer_loading=wanted))
+        return replace(tool, tool_def=made[1])
+
+
+_SEARCH = "tool-search"
+_ANY_ARGUMENTS = SchemaValidator(core_schema.any_schema())
+
+
+@dataclass
+class _GoneTools:
+    """The tools of one run that are gone, and the search tool where it is."""
+
+    tools: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]])
+    """Those that the model may still call, by name."""
+    last: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]])
+    """The tools of the last step."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tools
+
+    def update(self, now: dict[str, ToolsetTool[Any]], ctx: RunContext[Any]) -> None:
+        """Take note of the tools of a step."""
+        if not self.last and not self.tools:
+            self.last = now
+            return
+        before = {**self.last, **self.tools}
+        seen = {name for name, tool in before.items() if not tool.tool_def.defer_loading}
+        seen.update(found_or_called(ctx.messages))
+        self.tools = {name: before[name] for name in before if name in seen and name not in now}
+        self.last = now
+
+
+@dataclass
+class _KeepsCallable(WrapperToolset[Any]):
+    """A toolset in which tools that are gone can be called, and say so."""
+
+    gone: _GoneTools
+    explain: Callable[[str], str]
+    """The answer to the call of a tool that is gone."""
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await super().get_tools(ctx)
+        self.gone.update(tools, ctx)
+        return {**tools, **{name: self._kept(tool) for name, tool in self.gone.tools.items()}}
+
+    def _kept(self, tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+        if tool.tool_def.tool_kind == _SEARCH:
+            return tool
+        shown = replace(tool.tool_def, defer_loading=False, with_native=None)
+        return replace(tool, toolset=self, tool_def=shown, args_validator=_ANY_ARGUMENTS, args_validator_func=None)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        if name in self.gone:
+            raise ToolFailed(self.explain(name))
+        return await super().call_tool(name, tool_args, ctx, tool)

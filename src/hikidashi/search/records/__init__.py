@@ -1,1 +1,0 @@
-"""The log of searches and calls in SQLite, and the report on it: `SearchLog`, `Recorder`, `report`."""
