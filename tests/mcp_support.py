@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -29,13 +30,18 @@ async def call(client: Client, name: str, arguments: Any) -> types.CallToolResul
 
 
 @asynccontextmanager
-async def served(app: Any, given: socket.socket | None = None) -> AsyncGenerator[str]:
-    """The address of `app` on a free port, or on a socket that listens already."""
+async def served(
+    app: Any, given: socket.socket | None = None, *, certificate: Path | None = None
+) -> AsyncGenerator[str]:
+    """The address of `app` on a free port, or on a socket that listens already; over TLS with a `certificate`."""
     with given or socket.create_server(("127.0.0.1", 0)) as listening:  # who comes early waits
-        http = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=1))
+        config = uvicorn.Config(
+            app, log_level="error", ws="none", timeout_graceful_shutdown=1, ssl_certfile=certificate
+        )
+        http = uvicorn.Server(config)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(http.serve, [listening])
             try:
-                yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+                yield f"http{'s' if certificate else ''}://127.0.0.1:{listening.getsockname()[1]}"
             finally:
                 http.should_exit = True

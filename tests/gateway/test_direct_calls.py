@@ -10,10 +10,18 @@ import json
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from mcp import MCPError, types
 from mcp.client import Client
 from mcp.server import Server
@@ -25,7 +33,9 @@ from hikidashi.gateway import Gateway, GatewayOptions
 from hikidashi.gateway.calls import CallAnswers, LineCalls
 from hikidashi.gateway.http_server import http_app
 from hikidashi.gateway.server import GatewayMCPServer
+from hikidashi.gateway.upstream.http_requests import HttpRequests
 from hikidashi.gateway.upstream.requests import StreamRequests
+from hikidashi.gateway.upstream.state import NotSent
 from hikidashi.servers.config import McpServer
 
 _VERSION = "2026-07-28"
@@ -59,7 +69,7 @@ class Behind:
 
 
 @asynccontextmanager
-async def behind() -> AsyncGenerator[Behind]:
+async def behind(certificate: Path | None = None) -> AsyncGenerator[Behind]:
     seen = Behind()
 
     async def list_tools(_: Any, __: Any) -> types.ListToolsResult:
@@ -94,7 +104,7 @@ async def behind() -> AsyncGenerator[Behind]:
             scope = {**scope, "path": "/mcp", "raw_path": b"/mcp"}
         await app(scope, receive, send)
 
-    async with served(watched) as url:
+    async with served(watched, certificate=certificate) as url:
         seen.url = url
         yield seen
 
@@ -200,8 +210,14 @@ async def test_progress_logs_and_metadata_pass_in_order_and_the_server_sees_the_
     assert meta["progressToken"] != "p1"
 
 
-async def test_calls_share_one_connection_to_the_server_and_one_that_it_closed_is_not_used_again() -> None:
-    async with behind() as server, _gateway(server) as gateway, sending(gateway, _ENVELOPE) as sent:
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_calls_share_one_connection_to_the_server_and_one_that_it_closed_is_not_used_again(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = _certificate(tmp_path) if scheme == "https" else None
+    if certificate is not None:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with behind(certificate) as server, _gateway(server) as gateway, sending(gateway, _ENVELOPE) as sent:
         await gateway.listed(10)
 
         async def call() -> int:
@@ -214,6 +230,51 @@ async def test_calls_share_one_connection_to_the_server_and_one_that_it_closed_i
         server.answer = _answering(200, "application/json", _result(**_FINE), connection="close")
         assert [await call() for _ in range(3)] == [200, 200, 200]
         assert len(server.ports) == 3
+
+
+def _certificate(folder: Path) -> Path:
+    """A key and a certificate of 127.0.0.1 that it signed itself, in one file."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file = folder / "certificate.pem"
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file.write_bytes(private + certificate.public_bytes(Encoding.PEM))
+    return file
+
+
+async def test_over_tls_a_call_reaches_no_server_whose_certificate_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = _certificate(tmp_path)
+    answer = _answering(200, "application/json", _result(**_FINE))
+    async with behind(certificate) as server:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        requests = HttpRequests(server.server, seconds=5, on_notification=_unheard, on_error=lambda _: None)
+        monkeypatch.delenv("SSL_CERT_FILE")
+        refused = HttpRequests(server.server, seconds=5, on_notification=_unheard, on_error=lambda _: None)
+        server.answer = answer
+
+        async def call(requests: HttpRequests) -> Any:
+            params: dict[str, Any] = {"name": "tell", "_meta": {types.PROTOCOL_VERSION_META_KEY: _VERSION}}
+            return await requests.request("tools/call", params, _no_progress, {}, repeatable=True)
+
+        assert await call(requests) == _FINE
+        with pytest.raises(NotSent, match="CERTIFICATE_VERIFY_FAILED"):
+            await call(refused)
+        requests.close()
+
+
+async def _unheard(_: str, __: dict[str, Any] | None) -> None:
+    raise AssertionError
+
+
+async def _no_progress(progress: float, total: float | None, message: str | None) -> None:
+    raise AssertionError
 
 
 async def test_a_client_that_goes_away_cancels_its_call_at_the_server() -> None:

@@ -7,6 +7,7 @@ import itertools
 import logging
 import re
 import select
+import ssl
 import sys
 import time
 import zlib
@@ -71,7 +72,7 @@ class HttpRequests:
     """Sends requests to `server`.
 
     Args:
-        server: A server at an `http:` address.
+        server: A server that `can_reach` accepts.
         seconds: Timeout for connecting.
         on_notification: Called with the method and the parameters of notifications other than progress.
         on_error: Called with the status line of an error response.
@@ -87,7 +88,10 @@ class HttpRequests:
     ) -> None:
         parts = urlsplit(server.url)
         assert parts.hostname is not None
-        self._connections = Connections(parts.hostname, parts.port or 80, seconds=seconds)
+        is_secure = parts.scheme == "https"
+        context = httpx2.create_ssl_context() if is_secure else None  # the same certificates as the session trusts
+        port = parts.port or (443 if is_secure else 80)
+        self._connections = Connections(parts.hostname, port, seconds=seconds, context=context)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._target = path.encode("ascii")
         self._headers = [
@@ -106,18 +110,18 @@ class HttpRequests:
 
     @staticmethod
     def can_reach(server: McpServer) -> bool:
-        """Whether `server` is reached without TLS, a proxy or a password in its address: httpx2 does those."""
+        """Whether `server` is reached without a proxy, or a password in its address: httpx2 does those."""
         parts = urlsplit(server.url)
         return (
             server.transport == "http"
-            and parts.scheme == "http"
+            and parts.scheme in {"http", "https"}
             and parts.hostname is not None
             and parts.username is None
             and parts.netloc.isascii()
             and all(ord(" ") < ord(character) < 127 for character in server.url)
             and all(name.isascii() and value.isascii() for name, value in server.headers.items())
             and not any(_OURS.fullmatch(name.lower()) for name in server.headers)
-            and not {"http", "all"} & getproxies().keys()
+            and not {parts.scheme, "all"} & getproxies().keys()
         )
 
     async def request(
@@ -397,12 +401,16 @@ class Connections:
         host: Name or address.
         port: Port.
         seconds: Timeout for connecting.
+        context: Checks certificates; None means no TLS.
     """
 
-    def __init__(self, host: str, port: int, *, seconds: float) -> None:
+    def __init__(self, host: str, port: int, *, seconds: float, context: ssl.SSLContext | None = None) -> None:
         self._host = host
         self._port = port
         self._seconds = seconds
+        self._context = context
+        if context is not None:
+            context.set_alpn_protocols(["http/1.1"])
         self._idle: list[_Connection] = []
 
     async def post(
@@ -459,7 +467,9 @@ class Connections:
     async def _opened(self) -> _Connection:
         try:
             async with asyncio.timeout(self._seconds):
-                return _Connection(*await asyncio.open_connection(self._host, self._port, limit=_PIECE))
+                return _Connection(
+                    *await asyncio.open_connection(self._host, self._port, limit=_PIECE, ssl=self._context)
+                )
         except OSError as error:  # TimeoutError is one
             raise NotSentError(str(error) or f"no connection within {self._seconds:g} s") from error
 
