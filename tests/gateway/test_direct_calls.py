@@ -277,6 +277,39 @@ async def _no_progress(progress: float, total: float | None, message: str | None
     raise AssertionError
 
 
+_QUESTIONS: dict[str, Any] = {
+    "elicitation": {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}},
+    },
+    "sampling": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}},
+    "roots": {"method": "roots/list"},
+}
+
+
+@pytest.mark.parametrize("capability", _QUESTIONS)
+async def test_a_client_gets_the_question_of_a_server_only_if_it_declared_that_it_can_answer(capability: str) -> None:
+    question = {"resultType": "input_required", "inputRequests": {"q": _QUESTIONS[capability]}, "requestState": "s"}
+    said: dict[str, Any] = {}
+    async with behind() as server, _gateway(server) as gateway:
+        await gateway.listed(10)
+        server.answer = _answering(200, "application/json", _result(**question))
+        others: dict[str, Any] = {name: {} for name in _QUESTIONS if name != capability}
+        able: dict[str, Any] = {capability: {}}
+        for case, capabilities in {"able": able, "unable": others}.items():
+            envelope = {**_ENVELOPE, types.CLIENT_CAPABILITIES_META_KEY: capabilities}
+            async with sending(gateway, envelope) as sent:
+                params: dict[str, Any] = {"name": "behind__tell", "arguments": {}}
+                said[case] = (await sent("tools/call", params, **{"Mcp-Name": "behind__tell"})).json()
+
+    assert said["able"]["result"]["inputRequests"] == question["inputRequests"]
+    assert said["able"]["result"]["requestState"] == "s"
+    refusal = said["unable"]["error"]
+    assert refusal["code"] == types.MISSING_REQUIRED_CLIENT_CAPABILITY
+    assert refusal["message"] == f"The client does not support {capability}, which this call needs."
+    assert refusal["data"] == {"requiredCapabilities": {capability: {}}}
+
+
 async def test_a_client_that_goes_away_cancels_its_call_at_the_server() -> None:
     async with (
         behind() as server,
