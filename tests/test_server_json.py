@@ -13,7 +13,7 @@ import typer.main
 
 from hikidashi import __version__
 from hikidashi.cli.app import app
-from hikidashi.gateway.options import GatewayOptions
+from hikidashi.config.gateway import GatewayOptions
 
 ROOT = Path(__file__).parent.parent
 ENTRY: dict[str, Any] = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))

@@ -67,7 +67,9 @@ def _keys_of(section: type) -> Iterator[Key]:
     hints = typing.get_type_hints(section)
     said = attribute_docs(section)
     for field in dataclasses.fields(section):
-        rule: Any = field.metadata["rule"]
+        rule: Any = field.metadata.get("rule")
+        if rule is None:  # not for files
+            continue
         kinds = [kind for kind in _options(hints[field.name]) if kind is not types.NoneType]
         literal = [
             f"`{value}`"

@@ -196,8 +196,8 @@ def attribute_docs(cls: type) -> dict[str, str]:
     """The text below each attribute of a class, which Python itself does not keep."""
     if not cls.__module__.startswith("hikidashi"):
         return {}
-    body = _class_source(cls)
-    return _texts_below(body.body)
+    inherited = [attribute_docs(base) for base in reversed(cls.__bases__)]
+    return {name: said for texts in (*inherited, _texts_below(_class_source(cls).body)) for name, said in texts.items()}
 
 
 def _texts_below(body: Sequence[ast.stmt]) -> dict[str, str]:

@@ -208,7 +208,7 @@ def test_a_port_that_is_taken_is_named(config: Path, hikidashi: Command) -> None
     ("options", "said"),
     [
         ({"call_secs": 1}, "there is no call_secs"),
-        ({"call_seconds": -1}, "use a number above 0"),
+        ({"call_seconds": -1}, "`call_seconds`: -1 is out of range. Write a number above 0."),
         ([], "cannot be used"),
     ],
 )

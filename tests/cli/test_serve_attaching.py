@@ -15,8 +15,8 @@ from tests.gateway.processes import HIKIDASHI, home
 from tests.gateway.servers import MODERN, program
 from typer.main import get_command
 
-from hikidashi.cli.serve.attaching import read_arguments
 from hikidashi.cli.serve.commands import serve
+from hikidashi.cli.serve.options import ServeOptions, options_of, read_arguments
 
 _VALUES = st.sampled_from(
     [
@@ -50,59 +50,42 @@ _PART = st.one_of(
     st.tuples(_NAMES, _VALUES).map(lambda both: ["=".join(both)]),
     _VALUES.map(lambda value: [value]),
 )
-_LISTS = ("config", "pin")
 
 
-def _read_by_typer(argv: list[str]) -> dict[str, Any] | None:
+def _read_by_typer(argv: list[str]) -> ServeOptions | None:
     """What typer reads; None where it reports an error, shows help, or runs another command."""
     command = get_command(serve)
     try:
         with command.make_context("serve", list(argv)) as context:
-            read = dict(context.params)
             if context.args or context._protected_args:  # pyright: ignore[reportPrivateUsage]
                 return None
+            return options_of(context.params)
     except (Exception, SystemExit):
         return None
-    return {name: tuple(map(str, value or ())) if name in _LISTS else value for name, value in read.items()}
 
 
 @given(st.lists(_PART, max_size=5).map(lambda parts: [word for part in parts for word in part]))
 def test_both_readers_agree_on_every_option_and_typer_gets_what_the_short_one_does_not_know(argv: list[str]) -> None:
     read = read_arguments(["serve", *argv])
-    if read is None:
-        return
-    by_typer = _read_by_typer(argv)
-    assert by_typer is not None
-    ours = {**read, "config": tuple(map(str, read["config"])), "no_daemon": not read.pop("daemon")}
-    ours["record"] = None if read["record"] is None else str(read["record"])
-    by_typer["record"] = None if by_typer["record"] is None else str(by_typer["record"])
-    assert {name: by_typer[name] for name in ours if name != "daemon"} == {
-        name: value for name, value in ours.items() if name != "daemon"
-    }
-    assert not any(value for name, value in by_typer.items() if name not in ours)
+    assert read is None or read == _read_by_typer(argv)
 
 
-def test_every_documented_option_of_a_plain_start_is_read() -> None:
-    read = read_arguments(
-        [
-            *("serve", "--config", "a.json", "--config=b.yaml", "--names", "plain", "--search=off", "--promote"),
-            *("--pin", "github__*", "--pin=most-used:5", "--record", "calls.db", "--client-name", "tools", "--yes"),
-        ]
-    )
-    assert read == {
-        "config": (Path("a.json"), Path("b.yaml")),
+def test_every_documented_option_of_a_plain_start_is_read_and_passed_on_to_the_daemon() -> None:
+    argv = [
+        *("--config", "/a.json", "--config", "/b.yaml", "--names", "plain", "--search", "off", "--promote"),
+        *("--pin", "github__*", "--pin", "most-used:5", "--record", "/calls.db", "--client-name", "tools", "--yes"),
+    ]
+    shown = {
         "names": "plain",
         "search": "off",
         "promote": True,
         "pin": ("github__*", "most-used:5"),
-        "record": Path("calls.db"),
-        "client_name": "tools",
-        "yes": True,
-        "http": None,
-        "daemon": True,
-        "token_env": None,
-        "as_daemon": None,
+        "record": Path("/calls.db"),
     }
+    read = read_arguments(["serve", *argv])
+    assert read == ServeOptions(config=(Path("/a.json"), Path("/b.yaml")), gateway=shown, client_name="tools", yes=True)
+    assert read is not None
+    assert read.to_argv() == argv
 
 
 _ATTACHED = """

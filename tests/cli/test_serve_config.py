@@ -249,7 +249,7 @@ def test_a_keyring_that_is_not_installed_is_named_with_the_command_that_installs
 
 
 def test_the_process_that_a_client_starts_imports_neither_the_search_nor_a_framework() -> None:
-    heavy = ("mcp", "pydantic_core", "yaml", "rich", "keyring", "hikidashi.search.catalog", "hikidashi.config")
+    heavy = ("mcp", "pydantic_core", "yaml", "rich", "keyring", "hikidashi.search.catalog", "hikidashi.config.load")
     script = f"import sys, hikidashi.cli.serve.run; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
 

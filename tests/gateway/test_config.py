@@ -101,18 +101,6 @@ def test_config_yaml_has_servers_with_their_options_and_those_of_the_gateway(
     assert (setup.gateway, setup.folder) == (expected, tmp_path)
 
 
-def test_the_options_in_config_yaml_are_those_of_the_gateway() -> None:
-    of_server = {field.name: field.default for field in fields(ServerConfig)}
-    for option in fields(ServerOptions):
-        assert of_server[option.name] == (None if option.name == "confirm" else option.default)
-    of_gateway = {field.name: field.default for field in fields(GatewayConfig)}
-    # `longest_name` follows from the name under which one client has installed hikidashi (`--client-name`).
-    options = [option for option in fields(GatewayOptions) if option.name != "longest_name"]
-    assert of_gateway.keys() - {"record", "confirm"} == {option.name for option in options}
-    for option in options:
-        assert of_gateway[option.name] == option.default
-
-
 @pytest.mark.parametrize(
     ("server", "line", "key", "said"),
     [

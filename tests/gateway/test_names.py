@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from hikidashi.gateway.names import LONGEST_CLIENT_NAME, NameStyle, exposed_names, longest_name_with
+from hikidashi.config.gateway import NameStyle
+from hikidashi.gateway.names import LONGEST_CLIENT_NAME, exposed_names, longest_name_with
 
 NAMES = st.text(min_size=1, max_size=80)
 SERVERS = st.dictionaries(NAMES, st.lists(NAMES, max_size=6), max_size=5)

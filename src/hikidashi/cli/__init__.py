@@ -14,7 +14,7 @@ def main() -> None:
     import sys
 
     if sys.argv[1:2] == ["serve"]:
-        from .serve.attaching import attach_quickly
+        from .serve.options import attach_quickly
 
         if (code := attach_quickly(sys.argv[1:])) is not None:
             sys.exit(code)

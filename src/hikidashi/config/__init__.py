@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from .load import check_config, find_config, load_config
-from .sections import AgentConfig, Config, GatewayConfig, ServerConfig, SlackConfig, ToolsConfig, WebSearchConfig
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AgentConfig",
-    "Config",
-    "GatewayConfig",
-    "ServerConfig",
-    "SlackConfig",
-    "ToolsConfig",
-    "WebSearchConfig",
-    "check_config",
-    "find_config",
-    "load_config",
-]
+from ..common.lazy import attach
+
+if TYPE_CHECKING:
+    from .gateway import GatewayConfig as GatewayConfig
+    from .gateway import ServerConfig as ServerConfig
+    from .load import check_config as check_config
+    from .load import find_config as find_config
+    from .load import load_config as load_config
+    from .sections import AgentConfig as AgentConfig
+    from .sections import Config as Config
+    from .sections import SlackConfig as SlackConfig
+    from .sections import ToolsConfig as ToolsConfig
+    from .sections import WebSearchConfig as WebSearchConfig
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)

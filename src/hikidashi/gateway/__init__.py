@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from ..common.lazy import attach
 
 if TYPE_CHECKING:
+    from ..config.gateway import GatewayOptions as GatewayOptions
+    from ..config.gateway import ServerOptions as ServerOptions
     from .gateway import Gateway as Gateway
     from .http_server import http_app as http_app
-    from .options import GatewayOptions as GatewayOptions
     from .options import GatewayServer as GatewayServer
     from .options import OAuthOptions as OAuthOptions
-    from .options import ServerOptions as ServerOptions
     from .server import GatewayMCPServer as GatewayMCPServer
     from .server import serve_stdio as serve_stdio
     from .upstream.state import ServerState as ServerState

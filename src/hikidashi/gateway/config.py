@@ -7,15 +7,18 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from ..errors import ToolSourceError
+from ..common.json import is_object
+from ..config.gateway import Confirm, GatewayConfig, GatewayOptions, ServerOptions
+from ..config.section import rules_of
+from ..errors import ConfigError, ToolSourceError
 from ..servers.config import McpServer, project_folder, server_entries, server_from, working_folder
 from ..servers.references import EntryError, References, Syntax
-from .options import ConfigEntry, Confirm, GatewayOptions, GatewayServer, ServerOptions, ServerProblem
+from .options import ConfigEntry, GatewayServer, ServerProblem
 
 if TYPE_CHECKING:
-    from ..config import Config, GatewayConfig
+    from ..config import Config
 
 __all__ = [
     "GatewaySetup",
@@ -137,7 +140,7 @@ def _servers_of(config: Config, path: Path) -> list[GatewayServer]:
                 options=frozenset() if server.confirm is None else frozenset({"confirm"}),
             ),
             name,
-            ServerOptions(**server.options),
+            server.options,
         )
         for name, server in (config.servers or {}).items()
         if not server.disabled
@@ -181,17 +184,12 @@ def options_of_entry(given: Any) -> ServerOptions:
     if given is None:
         return ServerOptions()
     wrong = f"has `{_OPTIONS}` options that cannot be used"
-    if not isinstance(given, dict):
+    if not is_object(given):
         raise EntryError(wrong, f'Write "{_OPTIONS}": {{"call_seconds": 60}}.')
-    options = cast("dict[str, Any]", given)
-    known = ServerOptions.names()
-    if unknown := sorted(set(options) - known):
+    known = rules_of(ServerOptions)
+    if unknown := sorted(given.keys() - known):
         raise EntryError(f"{wrong}: there is no {', '.join(unknown)}", f"There are {', '.join(sorted(known))}.")
     try:
-        return ServerOptions(**{key: _tuple(value) for key, value in options.items()})
-    except ValueError as error:
-        raise EntryError(wrong, str(error)) from error
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+        return ServerOptions(**given)
+    except ConfigError as error:
+        raise EntryError(wrong, f"`{error.key}`: {error.reason}") from error

@@ -21,6 +21,7 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 
+from ..config.gateway import GatewayOptions, ServerOptions
 from ..errors import ServerUnavailableError, ToolValidationError
 from ..search.log import Recorder
 from ..servers.config import McpServer
@@ -32,15 +33,7 @@ from .first_lists import FirstLists, ListingCache
 from .forward import Forwarder
 from .merged import Merged, Origin, merged
 from .names import pins_at_start, server_prefix
-from .options import (
-    GatewayOptions,
-    GatewayServer,
-    ServerOptions,
-    is_read_only,
-    is_repeatable,
-    matches,
-    needs_confirmation,
-)
+from .options import GatewayServer, is_read_only, is_repeatable, matches, needs_confirmation
 from .parked import ParkedCalls, Seal
 from .upstream.processes import Reaper
 from .upstream.requests import reaches

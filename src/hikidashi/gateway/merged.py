@@ -15,7 +15,8 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.shared.uri_template import UriTemplate
 
-from .names import LONGEST_NAME, NameStyle, exposed_names
+from ..config.gateway import LONGEST_NAME, NameStyle
+from .names import exposed_names
 from .upstream.listing import Listing
 
 __all__ = ["Merged", "MergedResources", "Origin", "merged", "merged_resources"]

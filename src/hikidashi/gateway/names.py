@@ -6,19 +6,15 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from .options import GatewayOptions
+from ..config.gateway import LONGEST_NAME, SHORTEST_LIMIT, GatewayOptions, NameStyle
 
 __all__ = [
     "DEFAULT_MOST_USED",
     "LONGEST_CLIENT_NAME",
-    "LONGEST_NAME",
     "OUR_NAME",
     "SEPARATOR",
-    "SHORTEST_LIMIT",
-    "NameStyle",
     "asks_for_records",
     "exposed_names",
     "longest_name_with",
@@ -27,18 +23,11 @@ __all__ = [
     "server_prefix",
 ]
 
-
-NameStyle = Literal["prefixed", "plain"]
-
 SEPARATOR = "__"
 OUR_NAME = "hikidashi"
 """Our usual name in the configuration of a client."""
 _IN_MODEL_APIS = 64
 _PREFIX = "mcp__{}__"  # of Claude Code; those of other clients are not longer
-LONGEST_NAME = _IN_MODEL_APIS - len(_PREFIX.format(OUR_NAME))
-"""Most characters of a name: the model APIs allow 64, and the client puts our name in it in front."""
-SHORTEST_LIMIT = 20
-"""The least that names may be limited to: a part of the name, and a digest."""
 LONGEST_CLIENT_NAME = _IN_MODEL_APIS - len(_PREFIX.format("")) - SHORTEST_LIMIT
 """Most characters of our name in a client."""
 

@@ -1,92 +1,34 @@
-"""Options of a gateway, of each server behind it and of its HTTP clients."""
+"""A server behind the gateway with its options, the policy by them, and how HTTP clients log in."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult
 
 from ..common.urls import is_loopback, split_base_url
+from ..config.gateway import ServerOptions
+from ..config.section import CommandOption, on_command_line
 from ..servers.config import McpServer, check_server, project_folder, server_from
 from ..servers.references import EntryError, References, Syntax, password
-from .names import LONGEST_NAME, SHORTEST_LIMIT, NameStyle
 
 if TYPE_CHECKING:
     import mcp_types as types
 
 __all__ = [
     "ConfigEntry",
-    "Confirm",
-    "GatewayOptions",
     "GatewayServer",
     "OAuthOptions",
-    "SearchMode",
-    "ServerOptions",
     "ServerProblem",
     "is_read_only",
     "is_repeatable",
     "matches",
     "needs_confirmation",
 ]
-
-
-SearchMode = Literal["auto", "on", "off"]
-Confirm = Literal["never", "destructive"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerOptions:
-    """Limits and policy of one server.
-
-    Args:
-        lazy: Connect when a tool is first called, if the tools are known from before; None means True for processes.
-        start_seconds: How long it may take to start and to list what it has.
-        call_seconds: How long a call may take; progress restarts the limit.
-        at_once: How many calls run at the same time; more wait.
-        result_characters: How long a result may be before it is cut and the rest is read with `read_result`.
-            Images, sounds and files may have 150 times as many characters of base64.
-        memory_mb: How much memory its processes may use together; None means no limit.
-        idle_seconds: After how long without a call a process is stopped; 0 means never.
-        read_only: Patterns of tools that only read, whatever their annotations say.
-        confirm: Which calls a person must confirm, or patterns of tools.
-
-    Raises:
-        ValueError: a value is not allowed.
-    """
-
-    lazy: bool | None = None
-    start_seconds: float = 30.0
-    call_seconds: float = 300.0
-    at_once: int = 16
-    result_characters: int = 100_000
-    memory_mb: int | None = None
-    idle_seconds: float = 900.0
-    read_only: tuple[str, ...] = ()
-    confirm: Confirm | tuple[str, ...] = "never"
-
-    def __post_init__(self) -> None:
-        for name in ("start_seconds", "call_seconds"):
-            _check_positive(name, getattr(self, name))
-        for name in ("at_once", "result_characters", "memory_mb"):
-            if name != "memory_mb" or self.memory_mb is not None:
-                _check_positive(name, getattr(self, name), whole=True)
-        if not _is_number(self.idle_seconds) or self.idle_seconds < 0:
-            raise ValueError(f"`idle_seconds` is {self.idle_seconds!r}: use a number from 0 on; 0 is never.")
-        if self.lazy is not None and not isinstance(cast("Any", self.lazy), bool):
-            raise ValueError(f"`lazy` is {self.lazy!r}: use true or false.")
-        _check_patterns("read_only", self.read_only)
-        if self.confirm not in ("never", "destructive"):
-            _check_patterns("confirm", self.confirm, ' or "never", "destructive"')
-
-    @classmethod
-    def names(cls) -> frozenset[str]:
-        """The names of all options."""
-        return frozenset(option.name for option in fields(cls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,54 +106,10 @@ class GatewayServer:
         return replace(server_from(self.name, self.entry.given, references), cwd=self.server.cwd)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GatewayOptions:
-    """How a gateway shows its tools.
-
-    Args:
-        names: "prefixed" is `server__tool`; "plain" keeps names that only one server has.
-        search: Whether tools are searched instead of listed; "auto" decides by their number and size.
-        promote: Whether a found tool is listed from then on, for clients up to 2025-11-25.
-        pin: Patterns of tools that are always listed; "most-used" and "most-used:10" are those most called by the
-            records at the start.
-        most_listed: With "auto", how many tools are listed at most.
-        most_tokens: With "auto", how many tokens their definitions may cost.
-        longest_name: Most characters of a name; the model APIs allow 64, with what the client puts in front.
-
-    Raises:
-        ValueError: a value is not allowed.
-    """
-
-    names: NameStyle = "prefixed"
-    search: SearchMode = "auto"
-    promote: bool = False
-    pin: tuple[str, ...] = ()
-    most_listed: int = 10
-    most_tokens: int = 3_000
-    longest_name: int = LONGEST_NAME
-
-    def __post_init__(self) -> None:
-        choices = (("names", ("prefixed", "plain")), ("search", ("auto", "on", "off")))
-        for name, allowed in choices:
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"`{name}` is {getattr(self, name)!r}: use {', '.join(map(repr, allowed))}.")
-        _check_patterns("pin", self.pin)
-        if self.longest_name < SHORTEST_LIMIT:
-            raise ValueError(f"`longest_name` is {self.longest_name!r}: use a number from {SHORTEST_LIMIT} on.")
-
-
-def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:
-    if not _is_number(value) or value <= 0 or (whole and value != int(value)):
-        raise ValueError(f"`{name}` is {value!r}: use a {'whole ' if whole else ''}number above 0.")
-
-
-def _check_patterns(name: str, value: Any, more: str = "") -> None:
-    if not isinstance(value, tuple) or not all(isinstance(one, str) and one for one in cast("tuple[Any]", value)):
-        raise ValueError(f'`{name}` is {value!r}: use a list of patterns such as ["get_*"]{more}.')
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _option(name: str, said: str, metavar: str, shown_default: str | bool = False) -> dict[str, CommandOption]:
+    variable = f"HIKIDASHI_OAUTH_{name.upper()}"
+    flag = f"--oauth-{name}"
+    return on_command_line(said, flag=flag, metavar=metavar, shown_default=shown_default, variable=variable)
 
 
 _SCOPE = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")  # scope-token of RFC 6749
@@ -221,23 +119,32 @@ _SCOPE = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")  # scope-token of RFC 6749
 class OAuthOptions:
     """The gateway as an OAuth 2.1 resource server: clients send JWT access tokens of one issuer.
 
-    Args:
-        issuer: URL of the authorization server; `iss` of a token must be exactly this.
-        audience: What tokens must be meant for (`aud`); by RFC 8707 the public URL of the gateway.
-        jwks_url: Where the issuer publishes its keys; by default its metadata says so (RFC 8414, OpenID Connect).
-        scopes: Scopes that a token must have.
-        resource: The public URL of the gateway, for the protected resource metadata (RFC 9728); by default the
-            audience, if it is a URL, or else the URL that a client asked for.
-
     Raises:
         ValueError: a URL is not https (http is for loopback addresses), or a value is invalid.
     """
 
-    issuer: str
-    audience: str
-    jwks_url: str | None = None
-    scopes: tuple[str, ...] = ()
-    resource: str | None = None
+    issuer: str = field(
+        metadata=_option("issuer", "Authorization server whose access tokens (JWT) HTTP clients must send.", "URL")
+    )
+    """URL of the authorization server; `iss` of a token must be exactly this."""
+    audience: str = field(
+        metadata=_option("audience", "What these tokens must be for, such as the public URL of the gateway.", "AUD")
+    )
+    """What tokens must be meant for (`aud`); by RFC 8707 the public URL of the gateway."""
+    jwks_url: str | None = field(
+        default=None, metadata=_option("jwks", "The keys of the issuer.", "URL", "as its metadata says")
+    )
+    """Where the issuer publishes its keys; by default its metadata says so (RFC 8414, OpenID Connect)."""
+    scopes: tuple[str, ...] = field(
+        default=(), metadata=_option("scope", "A scope that tokens must have; repeatable.", "SCOPE")
+    )
+    """Scopes that a token must have."""
+    resource: str | None = field(
+        default=None,
+        metadata=_option("resource", "The public URL of the gateway.", "URL", "the audience, if it is a URL"),
+    )
+    """The public URL of the gateway, for the protected resource metadata (RFC 9728); by default the audience, if it is
+    a URL, or else the URL that a client asked for."""
 
     def __post_init__(self) -> None:
         _check_url("issuer", self.issuer, query=False)

@@ -1,1 +1,1 @@
-"""`hikidashi serve`: `commands` has its commands and options, `attaching` the short way of the process on stdio."""
+"""`hikidashi serve`: `commands` has its commands, `options` their options and the short way of a client's process."""

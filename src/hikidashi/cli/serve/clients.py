@@ -18,7 +18,6 @@ from rich.text import Text
 
 from hikidashi.common.files import state_folder
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.clients.edits import content_of, read_bytes
 from hikidashi.gateway.clients.install import FileChange, Line, Records, apply, diff_of, plan_install, plan_uninstall
 from hikidashi.gateway.clients.servers import FoundServers, find_servers
@@ -38,11 +37,10 @@ from hikidashi.gateway.options import GatewayServer
 from hikidashi.servers.clients import CLIENTS, Client, Machine, client_named
 
 from ..output import clean, clean_lines, counted, print_error, print_text, stderr, stdout, wrapped
-from .files import config_files
+from .options import approvals, config_files
 
 __all__ = [
     "Overlap",
-    "approvals",
     "client_for",
     "note_overlap",
     "overlap_as_json",
@@ -104,11 +102,6 @@ def run_import(
         print_error(error)
     named = [choice for choice in unusable if choice.found.name in names or choice.name in names]
     return int(bool(search.problems) or bool(named))
-
-
-def approvals() -> Approvals:
-    """The approvals that `hikidashi serve` asks for."""
-    return Approvals(state_folder() / "gateway" / "approved.json")
 
 
 def client_for(name: str, hint: str) -> Client:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
+from dataclasses import replace
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .authorizing import Audience, Issuer, JwksUrl, Resource, Scopes, oauth_options
-from .given import given_options, refuse_options_before, refuse_without_http
-from .login import EXAMPLES as _LOGIN_EXAMPLES
-from .login import login, logout
+from hikidashi.common.files import cache_folder, state_folder
+
+from .options import Option, options_of, serve_options
+
+if TYPE_CHECKING:
+    from hikidashi.gateway.auth.logins import Logins
+    from hikidashi.gateway.options import GatewayServer
 
 __all__ = ["serve"]
 
@@ -46,99 +54,85 @@ Examples:
   hikidashi serve uninstall codex            as it was before
 """
 
+_LOGIN_EXAMPLES = """\b
+Examples:
+  hikidashi serve login issues                    opens your browser
+  hikidashi serve login issues --config team.json
+  hikidashi serve login issues --client-id abc --port 8123
+  hikidashi serve logout issues
+"""
+
 serve = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 
+_ONLY_HTTP = ("--token-env", "--oauth-")
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@serve.callback(epilog=_EXAMPLES)
-def _serve(  # pyright: ignore[reportUnusedFunction]
-    context: typer.Context,
-    *,
-    config: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="MCP servers: .mcp.json or config.yaml; repeatable.",
-            show_default="`servers` of your config.yaml, or what `serve import` wrote",
-        ),
-    ] = None,
-    http: Annotated[
-        str | None,
-        typer.Option(metavar="[HOST:]PORT", help="Serve HTTP instead of stdio, at /mcp.", show_default=False),
-    ] = None,
-    no_daemon: Annotated[
-        bool, typer.Option("--no-daemon", help="Share no process with the other clients of this config.")
-    ] = False,
-    names: Annotated[
-        Literal["prefixed", "plain"] | None,
-        typer.Option(help="server__tool, or the tool's own name where it is unique.", show_default="prefixed"),
-    ] = None,
-    search: Annotated[
-        Literal["auto", "on", "off"] | None,
-        typer.Option(help="Search tools instead of listing them.", show_default="auto"),
-    ] = None,
-    promote: Annotated[
-        bool, typer.Option("--promote", help="List a tool once it was found, for clients up to 2025-11-25.")
-    ] = False,
-    pin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GLOB", help="Tools that are always listed; most-used:5 is by --record.", show_default=False
-        ),
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Record searches and calls, for tools report.", show_default=False),
-    ] = None,
-    client_name: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Our name in the client: names of tools leave room for it."),
-    ] = "hikidashi",
-    token_env: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Variable with the token that HTTP clients must send.", show_default=False),
-    ] = None,
-    oauth_issuer: Issuer = None,
-    oauth_audience: Audience = None,
-    oauth_jwks: JwksUrl = None,
-    oauth_scope: Scopes = None,
-    oauth_resource: Resource = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Run servers that are new in the config without asking.")] = False,
-    as_daemon: Annotated[Path | None, typer.Option("--as-daemon", hidden=True)] = None,
-) -> None:
+def _serve(context: typer.Context, **values: Any) -> None:
     """Put every tool of your MCP servers behind one server.
 
     A client gets a search and two tools that call what it found, instead of hundreds of definitions; few tools are
     listed as they are. Servers are started when they are needed, and stopped when they are idle.
     """
-    given = given_options(context)
+    given = _given(context)
     if context.invoked_subcommand is not None:
-        refuse_options_before(context.invoked_subcommand, given)
+        if given:
+            raise typer.BadParameter(
+                f"has no effect before {context.invoked_subcommand!r}. Options of a command come after it; they are in "
+                f"`hikidashi serve {context.invoked_subcommand} --help`.",
+                param_hint=given[0],
+            )
         return
-    if http is None:
-        refuse_without_http(given)
-    from .run import ServeArguments, run_serve
+    options = options_of(values)
+    if options.http is None:
+        if wrong := [flag for flag in given if flag.startswith(_ONLY_HTTP)]:
+            raise typer.BadParameter(
+                "is for clients over HTTP, and without --http there are none. Add --http PORT, or leave it out.",
+                param_hint=wrong[0],
+            )
+        options = replace(options, oauth={})  # of the environment, which is for other starts too
+    from .run import run_serve
 
-    args = ServeArguments(
-        config=tuple(config or ()),
-        http=http,
-        daemon=not no_daemon,
-        names=names,
-        search=search,
-        promote=promote,
-        pin=tuple(pin or ()),
-        record=record,
-        client_name=client_name,
-        token_env=token_env,
-        yes=yes,
-        as_daemon=as_daemon,
-        oauth=None
-        if http is None
-        else oauth_options(oauth_issuer, oauth_audience, oauth_jwks, oauth_scope, oauth_resource),
-    )
-    if code := run_serve(args):
+    if code := run_serve(options):
         raise typer.Exit(code)
+
+
+def _given(context: typer.Context) -> list[str]:
+    """The options on the command line, by their names there; those of the environment do not count."""
+    given: list[str] = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if source is not None and source.name == "COMMANDLINE":
+            given.append(parameter.opts[0])
+    return given
+
+
+def _parameter(option: Option) -> Parameter:
+    """An option of `serve` as typer reads it from a signature."""
+    shown = option.shown
+    kind = list[option.kind] if option.many else option.kind
+    declared = typer.Option(
+        option.flag,
+        metavar=shown.metavar,
+        envvar=shown.variable,
+        help=shown.help,
+        show_default=shown.shown_default,
+        hidden=shown.hidden,
+    )
+    default = None if option.many else option.default
+    return Parameter(
+        option.parameter,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind if default is not None else kind | None, declared],
+    )
+
+
+_signature = signature(_serve, eval_str=True)
+_parameters = [_signature.parameters["context"], *map(_parameter, serve_options())]
+vars(_serve)["__signature__"] = _signature.replace(parameters=_parameters)
+_serve.__annotations__ = {one.name: one.annotation for one in _parameters}
+serve.callback(epilog=_EXAMPLES)(_serve)
 
 
 @serve.command(short_help="Show the servers, and what is wrong with them.")
@@ -158,8 +152,85 @@ def stop() -> None:
     stop_all()
 
 
-serve.command(epilog=_LOGIN_EXAMPLES, short_help="Log in to a server that needs it.")(login)
-serve.command(epilog=_LOGIN_EXAMPLES, short_help="Forget the login to a server.")(logout)
+_Server = Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.", show_default=False)]
+_Config = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Where it is configured; repeatable.",
+        show_default="as for `serve`, then .mcp.json",
+    ),
+]
+
+
+@serve.command(epilog=_LOGIN_EXAMPLES, short_help="Log in to a server that needs it.")
+def login(
+    server: _Server,
+    *,
+    config: _Config = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only show the URL of the page, open nothing.")
+    ] = False,
+    client_id: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="An application that you registered there.", show_default=False),
+    ] = None,
+    client_secret_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Variable with its secret.", show_default=False)
+    ] = None,
+    client_metadata: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Client ID metadata document, for servers that accept it.", show_default=False
+        ),
+    ] = None,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65_535, help="Port of the redirect URI.", show_default="a free one"),
+    ] = 0,
+) -> None:
+    """Log in to a server that needs it, in your browser (OAuth).
+
+    The tokens are kept in the keyring of your system, if the package keyring is installed, or else in a file that only
+    you can read. Gateways that run use them at once, and renew them.
+    """
+    import anyio
+
+    from hikidashi.gateway.auth.login_flow import KnownClient
+
+    from ..output import counted
+
+    secret = None if client_secret_env is None else os.environ.get(client_secret_env, "")
+    if secret == "":
+        raise typer.BadParameter(f"names {client_secret_env}, which is not set.", param_hint="--client-secret-env")
+    if secret is not None and client_id is None:
+        raise typer.BadParameter("needs --client-id.", param_hint="--client-secret-env")
+    if client_metadata is not None and not client_metadata.startswith("https://"):
+        raise typer.BadParameter("is not an https:// URL.", param_hint="--client-metadata")
+    known = KnownClient(id=client_id, secret=secret, metadata_url=client_metadata, port=port)
+    given = _server(server, config)
+    logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # failures are reported below, without a traceback
+    tools = anyio.run(_log_in, given, known, not no_browser)
+    typer.echo(f"Logged in to {server}: {counted(tools, 'tool')}.")
+
+
+@serve.command(epilog=_LOGIN_EXAMPLES, short_help="Forget the login to a server.")
+def logout(server: _Server, *, config: _Config = None) -> None:
+    """Forget the login to a server, and have its tokens revoked where the server offers that."""
+    import anyio
+
+    given = _server(server, config)
+    logins = _kept_logins()
+    kept = logins.read(given.server)
+    logins.delete(given.server)
+    _forget_listing(given)
+    if kept is None:
+        typer.echo(f"There was no login to {server}.")
+        return
+    from hikidashi.gateway.auth.logins import revoke
+
+    revoked = anyio.run(revoke, kept)
+    typer.echo(f"Logged out of {server}{', and its tokens are revoked' if revoked else ''}.")
 
 
 _ClientArgument = Annotated[str, typer.Argument(metavar="CLIENT", help="One of those named above.", show_default=False)]
@@ -263,3 +334,60 @@ def hook(
     output = answer(sys.stdin.buffer.read(), config=config, name=name)
     if output:
         typer.echo(output)
+
+
+def _kept_logins() -> Logins:
+    """The logins of this user."""
+    from hikidashi.gateway.auth.logins import Logins
+
+    return Logins(state_folder() / "gateway" / "logins")
+
+
+async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
+    """Log in, keep the login, and return how many tools the server has for it."""
+    from hikidashi.gateway.auth.login_flow import KnownClient, log_in, tools_with_login
+
+    from ..output import clean
+
+    def show(url: str) -> None:
+        typer.echo(f"Log in to {given.name} on this page:\n{clean(url)}")
+        sys.stdout.flush()
+        if browser:
+            import webbrowser
+
+            webbrowser.open(url)
+
+    assert isinstance(known, KnownClient)
+    kept = await log_in(given.server, show=show, client=known)
+    logins = _kept_logins()
+    async with logins.lock(given.server):
+        logins.write(given.server, kept)
+    _forget_listing(given)
+    return await tools_with_login(given.server, logins, seconds=given.options.start_seconds)
+
+
+def _forget_listing(given: GatewayServer) -> None:
+    """Delete the cached listing: another person may have other tools."""
+    from hikidashi.gateway.first_lists import ListingCache
+
+    ListingCache(cache_folder() / "gateway").forget(given.server)
+
+
+def _server(name: str, config: list[Path] | None) -> GatewayServer:
+    from hikidashi.gateway.config import read_servers
+
+    from ..output import clean
+    from .options import config_files, default_files
+
+    # The person's own files first: a project could name another server alike.
+    groups = [tuple(config)] if config else [default_files(), tuple(filter(Path.exists, [Path(".mcp.json")]))]
+    files = [file for group in groups for file in group] or config_files(())
+    known: dict[str, None] = {}
+    for group in groups:
+        servers = {one.name: one for one in read_servers(group)}
+        if name in servers:
+            return servers[name]
+        known |= dict.fromkeys(servers)
+    there = ", ".join(map(clean, known)) or "none"
+    named = ", ".join(clean(str(file)) for file in files)
+    raise typer.BadParameter(f"{name!r} is not in {named}. There are: {there}.", param_hint="SERVER")

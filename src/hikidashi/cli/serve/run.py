@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import replace
 from logging.handlers import RotatingFileHandler
@@ -18,21 +18,18 @@ import typer
 
 from hikidashi.common.files import cache_folder, state_folder
 from hikidashi.common.unicode import visible
+from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ToolSourceError
-from hikidashi.gateway.approval import Approvals
 from hikidashi.gateway.config import read_setup
-from hikidashi.gateway.options import GatewayServer
+from hikidashi.gateway.options import GatewayServer, OAuthOptions
 
 from ...gateway.shim import Shim, ask_daemon, socket_path, start_daemon
-from .authorizing import shared_token
-from .files import config_files
-from .login import kept_logins
-from .settings import ServeArguments, ServeSettings, WrongOptionError
+from .options import ServeOptions, ServeSettings, WrongOptionError, approvals, config_files
 
 if TYPE_CHECKING:
     from hikidashi.gateway import Gateway
 
-__all__ = ["ServeArguments", "attached_again", "run_serve"]
+__all__ = ["attached_again", "run_serve"]
 
 _LARGEST_LOG = 1_000_000  # bytes
 _LOGGERS_OF_MCP = ("client", "mcp", "server")
@@ -40,7 +37,7 @@ _SEAL_KEY = "HIKIDASHI_SEAL_KEY"
 _SHORTEST_KEY = 32  # bytes
 
 
-def run_serve(args: ServeArguments) -> int:
+def run_serve(args: ServeOptions) -> int:
     """Serve until the client, or the person, ends it; return the exit code."""
     if args.http is not None:
         _address(args.http)  # before a person is asked about servers
@@ -54,7 +51,7 @@ def run_serve(args: ServeArguments) -> int:
         return _run_daemon(args.as_daemon, run)
     if args.http is not None:
         return _run_http(args, run)
-    if not args.daemon or sys.platform == "win32":
+    if args.no_daemon or sys.platform == "win32":
         import anyio
 
         from ...gateway.daemon import progress_of
@@ -75,21 +72,21 @@ def run_serve(args: ServeArguments) -> int:
         return Shim(connection, lambda: attached_again(args)).run()
 
 
-def attached_again(args: ServeArguments) -> socket.socket:
+def attached_again(args: ServeOptions) -> socket.socket:
     """A connection to the daemon by the current config, which may have changed since this process started."""
     run = _settings(args)
     _approve(run.servers, args.config, yes=args.yes, can_ask=False)
     return _daemon(args, run)[1]
 
 
-def _settings(args: ServeArguments) -> ServeSettings:
+def _settings(args: ServeOptions) -> ServeSettings:
     try:
         return ServeSettings.of(args, read_setup(args.config))
     except WrongOptionError as error:
         raise typer.BadParameter(error.problem, param_hint=error.option) from error
 
 
-def _daemon(args: ServeArguments, run: ServeSettings) -> tuple[Path, socket.socket]:
+def _daemon(args: ServeOptions, run: ServeSettings) -> tuple[Path, socket.socket]:
     """The socket of the daemon of this configuration, and a connection to it."""
     path = run.socket()
     command = [sys.executable, "-m", "hikidashi", "serve", *args.to_argv(), "--as-daemon", str(path)]
@@ -107,6 +104,7 @@ def _progress(status: Callable[[], dict[str, Any] | None]) -> AbstractContextMan
 
 def _gateway(run: ServeSettings) -> Gateway:
     from hikidashi.gateway import Gateway
+    from hikidashi.gateway.auth.logins import Logins
     from hikidashi.gateway.first_lists import ListingCache
     from hikidashi.gateway.telemetry import configure_tracing
     from hikidashi.search.log import SearchLog
@@ -120,7 +118,7 @@ def _gateway(run: ServeSettings) -> Gateway:
         cache=ListingCache(cache_folder() / "gateway"),
         record=None if run.record is None else SearchLog(run.record),
         keys=_seal_keys(),
-        logins=kept_logins(),
+        logins=Logins(state_folder() / "gateway" / "logins"),
     )
 
 
@@ -160,20 +158,21 @@ def _run_daemon(path: Path, run: ServeSettings) -> int:
     return 0
 
 
-def _run_http(args: ServeArguments, run: ServeSettings) -> int:
+def _run_http(args: ServeOptions, run: ServeSettings) -> int:
     import anyio
 
     from ...gateway.daemon import progress_of
     from ...gateway.http_server import http_app, http_server
 
     host, port = _address(str(args.http))
-    token = shared_token(args.token_env, host, args.oauth)
+    oauth = _oauth(args.oauth)
+    token = _shared_token(args.token_env, host, oauth)
     listening = _listening(host, port)
 
     async def main() -> None:
         gateway, url = _gateway(run), f"http://{_shown(host)}:{port}/mcp"
         async with _controlled(gateway, url), gateway:
-            app = http_app(gateway, host=host, token=token, oauth=args.oauth)
+            app = http_app(gateway, host=host, token=token, oauth=oauth)
             server = http_server(app, host, port)
             # Clients wait for this line: once it is written, they can connect.
             sys.stderr.write(f"Serving MCP on {url}\n")
@@ -222,11 +221,11 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
     Returns:
         Whether the approval is saved for the next start.
     """
-    approvals = Approvals(state_folder() / "gateway" / "approved.json")
-    new = approvals.missing(servers)
+    known = approvals()
+    new = known.missing(servers)
     if not new or (yes and not can_ask):
         return True
-    listed = "\n".join(f"  {visible(server.name)}: {approvals.shown(server)}" for server in new)
+    listed = "\n".join(f"  {visible(server.name)}: {known.shown(server)}" for server in new)
     named = visible(", ".join(map(str, files)))
     if not yes:
         if not can_ask or not sys.stdin.isatty():
@@ -239,7 +238,7 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
         if not typer.confirm("Run them?", err=True):
             raise typer.Exit(1)
     try:
-        approvals.add(new)
+        known.add(new)
     except OSError as error:  # such as a read-only file system: the next start asks again
         typer.echo(f"warning: the approval cannot be saved ({error.strerror or error})", err=True)
         return False
@@ -249,3 +248,45 @@ def _approve(servers: list[GatewayServer], files: Sequence[Path], *, yes: bool, 
 def _kinds(servers: Sequence[GatewayServer]) -> str:
     kinds = {"commands" if server.server.transport == "stdio" else "addresses" for server in servers}
     return " and ".join(sorted(kinds, reverse=True))
+
+
+def _oauth(given: Mapping[str, Any]) -> OAuthOptions | None:
+    """The `OAuthOptions` of what is given; None if nothing is.
+
+    Raises:
+        typer.BadParameter: one is missing or cannot be used.
+    """
+    if not given:
+        return None
+    missing = [name for name in ("issuer", "audience") if name not in given]
+    if len(missing) == 2:
+        raise typer.BadParameter("is missing: the other --oauth options need it.", param_hint="--oauth-issuer")
+    if missing:
+        reason = "is missing: a token is checked by both its issuer and its audience."
+        raise typer.BadParameter(reason, param_hint=f"--oauth-{missing[0]}")
+    try:
+        return OAuthOptions(**given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--oauth-…") from error
+
+
+def _shared_token(name: str | None, host: str, oauth: OAuthOptions | None) -> str | None:
+    """The token in the environment variable `name`, which all clients share; None if none is needed.
+
+    Raises:
+        typer.BadParameter: `host` needs a token and none is given, or two ways to check one are.
+    """
+    if name is None:
+        if oauth is None and not is_loopback(host):
+            raise typer.BadParameter(
+                f"{host} lets other machines in: give --token-env NAME, a variable with the token they must send, "
+                "or --oauth-issuer and --oauth-audience, whose access tokens they must send.",
+                param_hint="--http",
+            )
+        return None
+    if oauth is not None:
+        raise typer.BadParameter("and --oauth-issuer are both given: use one of them.", param_hint="--token-env")
+    token = os.environ.get(name, "")
+    if not token.strip():
+        raise typer.BadParameter(f"names {name}, which is not set.", param_hint="--token-env")
+    return token

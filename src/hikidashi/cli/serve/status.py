@@ -25,7 +25,7 @@ from hikidashi.gateway.config import is_own_format, read_servers
 
 from ...gateway.shim import ask_daemon, sockets_folder
 from ..output import clean, counted, print_text, stderr, stdout, wrapped
-from .files import default_files
+from .options import default_files
 
 __all__ = [
     "marked",

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ...common.json import parse
+from ...config.gateway import LONGEST_NAME
 from ...errors import ConfigError, ToolSourceError
 from ...servers.clients import Machine, System
 from ..config import is_own_format, read_servers
-from ..names import LONGEST_NAME, SEPARATOR, exposed_names, longest_name_with, server_prefix
+from ..names import SEPARATOR, exposed_names, longest_name_with, server_prefix
 from .edits import append, content_of, read_bytes, remove, remove_items
 
 __all__ = [
