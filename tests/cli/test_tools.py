@@ -647,15 +647,6 @@ def test_a_report_makes_no_log(run: Tools, tmp_path: Path, catalog: str) -> None
     assert not missing.exists()
 
 
-def test_every_command_has_help_with_examples_that_fits_80_columns(command: Command) -> None:
-    for arguments in (("--help",), *((name, "--help") for name in ("search", "report", "tokens", "tune"))):
-        done = command("tools", *arguments, without=FRAMEWORKS)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert "Examples:\n    hikidashi tools " in done.stdout
-        assert ("QUERY" in done.stdout) == ("search" in arguments)
-        assert max(map(cell_len, done.stdout.splitlines())) <= 80
-
-
 def test_a_search_needs_no_framework(command: Command, catalog: str) -> None:
     done = command("tools", "search", "会議室", "--catalog", catalog, without=FRAMEWORKS)
     assert (done.returncode, done.stderr) == (0, "")
