@@ -18,13 +18,12 @@ from hikidashi.cli import doctor
 from hikidashi.cli.app import app
 from hikidashi.cli.doctor import (
     Check,
-    Diagnosis,
     Need,
     check_extras,
     check_keys,
     known_keys,
     needs_by_extra,
-    print_diagnosis,
+    print_checks,
 )
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -267,7 +266,7 @@ def test_problems_are_counted_and_marked_for_people() -> None:
         Check(area="key", name="A_KEY", status="problem", found="set, but empty", remedy="unset A_KEY"),
     )
     file = io.StringIO()
-    print_diagnosis(Diagnosis(checks), Console(file=file, width=60, highlight=False), as_json=False)
+    print_checks(checks, Console(file=file, width=60, highlight=False))
     assert file.getvalue() == (
         "\nBase\n  ✓ Python  3.14\n"
         "\nExtras\n  · mcp     not installed: mcp\n            pip install 'hikidashi[mcp]'\n"

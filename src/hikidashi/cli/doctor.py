@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -30,12 +30,11 @@ from hikidashi.common.urls import split_base_url
 from hikidashi.errors import ClaudeCodeError
 from hikidashi.providers import CHAT_MODELS, SEARCH_PROVIDERS, Package
 
-from .output import print_json, stdout, wrapped
+from .output import print_beside, print_json, stdout
 
 __all__ = [
     "EXAMPLES",
     "Check",
-    "Diagnosis",
     "Need",
     "check_cli",
     "check_extras",
@@ -47,7 +46,7 @@ __all__ = [
     "find_cli",
     "known_keys",
     "needs_by_extra",
-    "print_diagnosis",
+    "print_checks",
     "require_cli",
 ]
 
@@ -86,9 +85,13 @@ def doctor(
     Keys are named, their values are never shown. Exit code 1 means that something that is set up
     cannot work; each such line says what to do.
     """
-    diagnosis = examine()
-    print_diagnosis(diagnosis, stdout(), as_json=as_json)
-    if not diagnosis.ok:
+    checks = examine()
+    ok = not any(check.status == "problem" for check in checks)
+    if as_json:
+        print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
+    else:
+        print_checks(checks, stdout())
+    if not ok:
         raise typer.Exit(1)
 
 
@@ -105,71 +108,39 @@ class Check:
     """What to do; empty if there is nothing to do."""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """All checks."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def problems(self) -> tuple[Check, ...]:
-        """The checks that found a problem."""
-        return tuple(check for check in self.checks if check.status == "problem")
-
-    @property
-    def ok(self) -> bool:
-        """Whether there are no problems."""
-        return not self.problems
-
-    def as_json(self) -> dict[str, Any]:
-        """The checks as a JSON object."""
-        return {"ok": self.ok, "checks": [asdict(check) for check in self.checks]}
-
-
-def examine() -> Diagnosis:
+def examine() -> list[Check]:
     """What is found in this environment; frameworks are looked up, not imported."""
-    return Diagnosis(
-        (
-            Check(area="base", name="Python", status="ok", found=platform.python_version()),
-            Check(area="base", name="hikidashi", status="ok", found=__version__),
-            *check_extras(needs_by_extra()),
-            *check_claude_code(os.environ),
-            *check_providers(os.environ),
-            *check_keys(os.environ),
-        )
-    )
+    return [
+        Check(area="base", name="Python", status="ok", found=platform.python_version()),
+        Check(area="base", name="hikidashi", status="ok", found=__version__),
+        *check_extras(needs_by_extra()),
+        *check_claude_code(os.environ),
+        *check_providers(os.environ),
+        *check_keys(os.environ),
+    ]
 
 
-def print_diagnosis(diagnosis: Diagnosis, console: Console, *, as_json: bool) -> None:
-    """Print `diagnosis`: a table with a verdict below, or one JSON object."""
-    if as_json:
-        print_json(diagnosis.as_json())
-        return
-    names = max(len(check.name) for check in diagnosis.checks)
+def print_checks(checks: Sequence[Check], console: Console) -> None:
+    """Print a table of `checks` with a verdict below."""
+    names = max(len(check.name) for check in checks)
     for area, heading in _HEADINGS.items():
         console.print(Text(f"\n{heading}", "bold"))
-        for check in diagnosis.checks:
+        for check in checks:
             if check.area == area:
                 _print_check(console, check, names)
     console.print()
-    console.print(_verdict(diagnosis))
+    if count := sum(check.status == "problem" for check in checks):
+        console.print(Text(f"{count} problem{'s' if count > 1 else ''}: see what is marked ✗.", "bold red"))
+    else:
+        console.print(Text("Everything that is set up can work.", "green"))
 
 
 def _print_check(console: Console, check: Check, names: int) -> None:
     mark, style = _MARKS[check.status]
-    start = Text.assemble("  ", (mark, style), " ", (check.name.ljust(names), "" if check.status == "ok" else style))
-    lines = wrapped(Text(check.found, "" if check.status == "ok" else style), console.width - names - 6)
-    if check.remedy:
-        lines += wrapped(Text(check.remedy, "cyan"), console.width - names - 6)
-    for number, line in enumerate(lines):
-        console.print((Text(" " * (names + 4)) if number else start) + Text("  ") + line)
-
-
-def _verdict(diagnosis: Diagnosis) -> Text:
-    if diagnosis.ok:
-        return Text("Everything that is set up can work.", "green")
-    count = len(diagnosis.problems)
-    return Text(f"{count} problem{'s' if count > 1 else ''}: see what is marked ✗.", "bold red")
+    beside = "" if check.status == "ok" else style
+    start = Text.assemble("  ", (mark, style), " ", (check.name.ljust(names), beside), "  ")
+    remedy = [Text(check.remedy, "cyan")] if check.remedy else []
+    print_beside(console, start, Text(check.found, beside), *remedy)
 
 
 # Python, hikidashi and its extras.

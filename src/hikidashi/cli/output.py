@@ -28,6 +28,7 @@ __all__ = [
     "is_bounded",
     "language_of_environment",
     "more",
+    "print_beside",
     "print_error",
     "print_json",
     "print_row",
@@ -79,6 +80,14 @@ def print_wrapped(console: Console, *texts: Text, indent: str = "") -> None:
     """Print paragraphs in lines that fit the console; they may break between wide characters."""
     for line in (line for text in texts for line in wrapped(text, console.width - len(indent))):
         console.print(Text(indent) + line if indent else line)
+
+
+def print_beside(console: Console, start: Text, *content: Text) -> None:
+    """Print paragraphs beside `start`, which stands in the first line alone."""
+    indent = start.cell_len
+    lines = [line for text in content for line in wrapped(text, console.width - indent)]
+    for number, line in enumerate(lines):
+        console.print((Text(" " * indent) if number else start) + line)
 
 
 def print_text(console: Console, text: Text) -> None:
