@@ -14,8 +14,8 @@ from ..errors import ToolSourceError
 
 __all__ = [
     "Child",
+    "JsonNode",
     "JsoncError",
-    "Node",
     "RepeatedKeys",
     "TextError",
     "as_list",
@@ -129,7 +129,7 @@ def object_of(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsonNode:
     """A value and its position: `text[start:end]`."""
 
     start: int
@@ -137,7 +137,7 @@ class Node:
     value: Any
     children: tuple[Child, ...] = ()
 
-    def child(self, key: str) -> Node | None:
+    def child(self, key: str) -> JsonNode | None:
         """The member `key`; of duplicates the last, as JSON parsers do."""
         return next((child.node for child in reversed(self.children) if child.key == key), None)
 
@@ -149,12 +149,12 @@ class Child:
     key: str | None
     start: int
     """Where the key, or the item, begins."""
-    node: Node
+    node: JsonNode
     comma: int | None
     """Where the comma after it is."""
 
 
-def parse(text: str, *, comments: bool = True) -> Node | None:
+def parse(text: str, *, comments: bool = True) -> JsonNode | None:
     """The value in `text`; None if there are only whitespace and comments.
 
     Args:
@@ -174,7 +174,7 @@ class _Parser:
         self._blank = _BLANK_OR_COMMENT if comments else _BLANK
         self._scalars = json.JSONDecoder(parse_constant=self._no_constant)
 
-    def document(self) -> Node | None:
+    def document(self) -> JsonNode | None:
         at = self._skip(1 if self._text.startswith("\ufeff") else 0)
         if at == len(self._text):
             return None
@@ -184,7 +184,7 @@ class _Parser:
             self._fail("there is more after the value", rest)
         return node
 
-    def _value(self, at: int, depth: int) -> Node:
+    def _value(self, at: int, depth: int) -> JsonNode:
         if depth > _DEEPEST:
             self._fail(f"it is nested more than {_DEEPEST} deep", at)
         opening = self._text[at : at + 1]
@@ -198,9 +198,9 @@ class _Parser:
             self._fail(_lowered(error.msg), error.pos)
         except ValueError as error:  # a number of thousands of digits
             self._fail(_lowered(str(error)), at)
-        return Node(at, end, value)
+        return JsonNode(at, end, value)
 
-    def _container(self, start: int, opening: str, depth: int) -> Node:
+    def _container(self, start: int, opening: str, depth: int) -> JsonNode:
         closing = _CLOSING[opening]
         children: list[Child] = []
         at = self._skip(start + 1)
@@ -216,7 +216,7 @@ class _Parser:
             if opening == "{"
             else [child.node.value for child in children]
         )
-        return Node(start, at + 1, value, tuple(children))
+        return JsonNode(start, at + 1, value, tuple(children))
 
     def _child(self, start: int, named: bool, depth: int) -> tuple[Child, int]:
         key, at = None, start

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...common.files import create_private, replace_file
-from ...common.json import Child, JsoncError, Node, TextError, parse
+from ...common.json import Child, JsoncError, JsonNode, TextError, parse
 from ...errors import ToolSourceError
 from ...servers.clients import Format
 
@@ -266,7 +266,7 @@ def remove_items(text: str, path: Keys, unwanted: Callable[[Any], bool], *, comm
         text = _checked(text, _without_child(text, node, found[-1]), wanted, comments)
 
 
-def _wanted(root: Node | None) -> Any:
+def _wanted(root: JsonNode | None) -> Any:
     return {} if root is None else copy.deepcopy(root.value)
 
 
@@ -276,7 +276,7 @@ def _at(value: Any, path: Keys) -> Any:
     return value
 
 
-def _deepest(text: str, node: Node | None, path: Keys, *, strict: bool = True) -> tuple[Node | None, Keys]:
+def _deepest(text: str, node: JsonNode | None, path: Keys, *, strict: bool = True) -> tuple[JsonNode | None, Keys]:
     """The deepest existing value along `path`, and the keys that are missing below it."""
     for done, key in enumerate(path):
         if node is None:
@@ -293,7 +293,7 @@ def _deepest(text: str, node: Node | None, path: Keys, *, strict: bool = True) -
     return node, ()
 
 
-def _inserted(text: str, node: Node | None, key: str | None, value: Any, source: str | None = None) -> str:
+def _inserted(text: str, node: JsonNode | None, key: str | None, value: Any, source: str | None = None) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     if node is None:  # only whitespace and comments
         start = text if not text.strip("\ufeff \t\r\n") or text.endswith(("\n", "\r")) else text + newline
@@ -323,7 +323,7 @@ def _inserted(text: str, node: Node | None, key: str | None, value: Any, source:
     return text[:at] + entry + closing + blanks + text[node.end - 1 :]
 
 
-def _without_child(text: str, holder: Node, number: int) -> str:
+def _without_child(text: str, holder: JsonNode, number: int) -> str:
     child = holder.children[number]
     end = child.node.end if child.comma is None else child.comma + 1
     previous = holder.children[number - 1].comma if child.comma is None and number else None
