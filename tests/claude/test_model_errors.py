@@ -20,7 +20,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from tests.support import ClaudeCode, cli_processes
 
 from hikidashi import ClaudeCodeError
-from hikidashi.claude.failures import api_failure, deadline_error, failed_process
+from hikidashi.claude.failures import DeadlineError, api_failure, failed_process
 from hikidashi.claude.stream import finish_details
 from hikidashi.errors import ClaudeCodeNotFoundError, ClaudeCodeTimeoutError
 from hikidashi.testing import Answer, RecordedRequest, Reply, call, fault, say, turn
@@ -235,7 +235,7 @@ def test_the_reason_of_a_refusal_is_kept() -> None:
         api_failure("Prompt is too long", 400, "sonnet"),
         api_failure("API Error: Request timed out.", None, "sonnet"),
         api_failure("API Error: Connection error.", None, "sonnet"),
-        deadline_error(3, "an answer", "sonnet"),
+        DeadlineError(3, "an answer", "sonnet"),
         failed_process(None, "sonnet", "last line"),
     ],
     ids=lambda error: type(error).__name__,

@@ -206,7 +206,7 @@ async def test_tools_of_further_servers_are_restricted(claude_code: ClaudeCode) 
 
 
 def refusal(allowed: Any, arguments: dict[str, Any], schema: Any = None) -> str | None:
-    return Restrictions((), {"t": {"p": allowed}}).refusal(["t"], arguments, schema)
+    return Restrictions((), {"t": {"p": allowed}}).refusal("t", arguments, schema)
 
 
 @pytest.mark.parametrize(

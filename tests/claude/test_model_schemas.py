@@ -19,7 +19,7 @@ from hikidashi import Tool, ToolValidationError, Unsupported, to_claude
 from hikidashi.claude.mcp_integration import create_mcp_server_from_tools, extract_tools_from_toolset
 from hikidashi.claude.session import ParkedTools
 from hikidashi.claude.tool_converter import convert_tool, convert_tools_to_mcp_server
-from hikidashi.convert.claude import names_in_claude
+from hikidashi.convert.claude import ClaudeNames
 from hikidashi.testing import call, say
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
@@ -95,7 +95,7 @@ async def test_a_recursive_native_output_is_asked_for(claude_code: ClaudeCode) -
 @pytest.mark.cli
 async def test_odd_names_of_tools_and_server_reach_the_tools_they_are_names_of(claude_code: ClaudeCode) -> None:
     names = ["a.b", "日本語", "x/y", "A" * 64, "_", "-"]
-    wire = names_in_claude("my server", names)
+    wire = ClaudeNames("my server", names)
     shown = [wire.of(name) for name in names]
     assert [shown[0], *shown[2:]] == ["a_b", "x_y", "A" * 64, "_", "-"]
     script = [*(call(f"mcp__my_server__{name}", {}) for name in shown), say("done")]
@@ -162,9 +162,9 @@ def test_names_that_claude_code_would_leave_out_are_mapped_and_no_two_become_one
     definitions = [ToolDefinition(name=name, parameters_json_schema=OBJECT) for name in names]
     parked = ParkedTools(definitions, server_name="s")
     assert sorted(parked.names.values()) == sorted(names)
-    assert parked.wire_name(names[0]) == f"mcp__s__{names[0]}"
+    assert parked.wire.full(names[0]) == f"mcp__s__{names[0]}"
     assert all(re.fullmatch(r"mcp__s__[a-zA-Z0-9_-]+", name) and len(name) <= 128 for name in parked.names)
-    assert [f"mcp__s__{tool['name']}" for tool in parked.listing] == [parked.wire_name(name) for name in names]
+    assert [f"mcp__s__{tool['name']}" for tool in parked.listing] == [parked.wire.full(name) for name in names]
 
 
 def test_a_tool_without_a_name_and_a_server_with_no_room_for_names_are_refused() -> None:

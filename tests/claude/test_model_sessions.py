@@ -104,11 +104,11 @@ async def test_a_turn_goes_on_only_if_all_its_calls_were_answered() -> None:
     parked = ParkedTools([WAIT], server_name="t")
     parked.answer([{"type": "tool_result", "tool_use_id": "1", "content": []}])
     batch: dict[str, Any] = {"tool_calls": [{"tool_use_id": "1"}, {"tool_use_id": "Read's"}]}
-    assert await parked.end_abandoned_turn(batch, None, {"signal": None}) == {}
+    assert parked.end_abandoned_turn(batch) == {}
     assert not parked.abandoned
     parked.release(["2"])
     batch["tool_calls"].append({"tool_use_id": "2"})
-    assert (await parked.end_abandoned_turn(batch, None, {"signal": None})).get("continue_") is False
+    assert parked.end_abandoned_turn(batch).get("continue_") is False
     assert parked.abandoned
 
 

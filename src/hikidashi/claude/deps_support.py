@@ -43,7 +43,7 @@ from ..common.exceptions import without_prefix
 from ..common.json import is_mapping, is_object
 from ..errors import DepsJSONError, TypeHintResolutionError, UnsupportedDepsTypeError
 
-__all__ = ["DepsContext", "check_deps", "check_deps_type", "deserialize_deps", "is_serializable_type", "serialize_deps"]
+__all__ = ["DepsContext", "check_deps", "deserialize_deps", "serialize_deps"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -245,22 +245,9 @@ def _reason(error: Exception) -> str:
 # The check behind `serialize_deps`: a value must survive a round trip through JSON.
 #
 # Type hints alone cannot show that. So a value is serialised, read back by its own type, and compared
-# part by part. Messages name paths and types, never contents: dependencies hold secrets.
-
-
-def checked_json(value: object, path: str) -> str:
-    """`value` as JSON text from which it was rebuilt as a check.
-
-    Plain containers declare no types, so each item is checked by its own type. A value whose type hints
-    cannot be resolved is serialised by its runtime type, without the check.
-
-    Raises:
-        UnsupportedDepsTypeError: something inside `value` has no JSON form, or comes back changed; it says where.
-    """
-    try:
-        return _checked(value, path)
-    except RecursionError as error:
-        raise _refused(value, path, "it refers to itself, or is nested too deeply") from error
+# part by part. Plain containers declare no types, so each item is checked by its own type. A value whose type hints
+# cannot be resolved is serialised by its runtime type, without the check. Messages name paths and types, never
+# contents: dependencies hold secrets.
 
 
 def _checked(value: Any, path: str) -> str:
@@ -485,7 +472,7 @@ class DepsContext(Generic[DepsT_co]):
         return f"DepsContext(<{type_name(type(self._deps))}>)"  # deps hold secrets: name them, do not show them
 
 
-def check_deps(deps: object, *, path: str = "deps") -> None:
+def check_deps(deps: object) -> None:
     """Raise unless `serialize_deps(deps)` works and `deserialize_deps` rebuilds an equal value from it.
 
     The check looks at values as well as types, at any depth. Type hints that cannot be resolved are logged as a
@@ -494,26 +481,7 @@ def check_deps(deps: object, *, path: str = "deps") -> None:
     Raises:
         UnsupportedDepsTypeError: something inside `deps` is not serialisable; `path` says where.
     """
-    checked_json(deps, path)
-
-
-def check_deps_type(deps_type: Any, *, path: str = "deps") -> None:
-    """Raise unless values of `deps_type` can be serialised, judging by its type hints; `Any` passes.
-
-    Raises:
-        UnsupportedDepsTypeError: something inside `deps_type` is not serialisable; `path` says where.
-    """
-    if check_type(deps_type, path):
-        adapter(deps_type)
-
-
-def is_serializable_type(deps_type: Any) -> bool:
-    """Whether `check_deps_type` accepts `deps_type`."""
-    try:
-        check_deps_type(deps_type)
-    except UnsupportedDepsTypeError:
-        return False
-    return True
+    serialize_deps(deps)
 
 
 def serialize_deps(deps: object) -> str:
@@ -525,7 +493,10 @@ def serialize_deps(deps: object) -> str:
     Raises:
         UnsupportedDepsTypeError: `check_deps` refuses `deps`.
     """
-    return checked_json(deps, "deps")
+    try:
+        return _checked(deps, "deps")
+    except RecursionError as error:
+        raise _refused(deps, "deps", "it refers to itself, or is nested too deeply") from error
 
 
 @overload

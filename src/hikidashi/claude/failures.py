@@ -121,7 +121,7 @@ class _ConnectionTimeoutError(_ConnectionError, ModelTimeoutError):
     """The API did not answer the CLI in time."""
 
 
-class _DeadlineError(ClaudeCodeTimeoutError, ModelTimeoutError):
+class DeadlineError(ClaudeCodeTimeoutError, ModelTimeoutError):
     """The CLI did not answer before the deadline of the request."""
 
     def __init__(self, seconds: float, waiting_for: str, model_name: str) -> None:
@@ -211,11 +211,6 @@ def api_failure(message: str, status: int | None, model_name: str) -> ClaudeCode
     if _TIMED_OUT.search(message):
         return _ConnectionTimeoutError(message, model_name)
     return (_ConnectionError if _NOT_CONNECTED.search(message) else _NoAnswerError)(message, model_name)
-
-
-def deadline_error(seconds: float, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
-    """The error for a request whose deadline has passed."""
-    return _DeadlineError(seconds, waiting_for, model_name)
 
 
 def failed_process(error: BaseException | None, model_name: str, stderr: str) -> ClaudeCodeError:

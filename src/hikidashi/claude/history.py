@@ -102,14 +102,7 @@ async def _loaded_item(item: Any, done: Downloads) -> Any:
 def _is_to_load(item: object) -> bool:
     if not isinstance(item, ImageUrl | DocumentUrl):
         return False
-    return bool(item.force_download) or (isinstance(item, DocumentUrl) and is_text(_media_type(item)))
-
-
-def _media_type(item: FileUrl) -> str:
-    try:
-        return item.media_type
-    except ValueError:  # the media type cannot be inferred from the URL
-        return ""
+    return bool(item.force_download) or (isinstance(item, DocumentUrl) and is_text(_kind(item)))
 
 
 async def _downloaded(item: FileUrl) -> BinaryContent:
@@ -363,6 +356,7 @@ def content_blocks(item: object) -> list[Block]:
 
 
 def _kind(item: object) -> str:
+    """The media type of `item` or, if it has none, the name of its class."""
     try:
         return str(getattr(item, "media_type", None) or type(item).__name__)
     except ValueError:  # a URL that does not say what it is

@@ -41,7 +41,7 @@ from ..errors import ClaudeCodeTimeoutError
 from .history import Block, Conversation, Downloads, WireMessage, results_fit_mcp, transcript
 from .limits import Guard, Tally
 from .restrictions import Restrictions
-from .session import Deadline, ExpectedTools, ParkedTools, Session
+from .session import Deadline, ParkedTools, Session
 from .settings import CheckedSettings, environment, thinking
 
 # A session may outlive a request only if something is sure to end it. pydantic-ai holds a scope of the model around
@@ -54,41 +54,26 @@ class RunScope:
     def __init__(self, limit: asyncio.Timeout) -> None:
         self.tally = Tally()
         self.downloads: Downloads = {}
-        self._sessions: list[Session] = []
-        self._ended = False
+        self.sessions: list[Session] = []
+        """The sessions that end with the run."""
+        self.ended = False
+        """Whether the run is over."""
+        self.on_success: Callable[[], None] | None = None
+        """Called when the run has ended without an error."""
         self._limit = limit
         self._timeout_error: Callable[[], ClaudeCodeTimeoutError] | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self._on_success: Callable[[], None] | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether the run is over."""
-        return self._ended
-
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        """The sessions that end with the run."""
-        return tuple(self._sessions)
-
-    def add(self, session: Session) -> None:
-        """End `session` with the run."""
-        self._sessions.append(session)
-
-    def on_success(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the run has ended without an error, in place of the one given before."""
-        self._on_success = callback
 
     def session_for(self, conversation: Conversation, identity: object) -> Session | None:
         """The live session that can take the last turn of `talk`, if any."""
         if not results_fit_mcp(conversation.last):
             return None
-        return next((session for session in self._sessions if session.can_continue(conversation, identity)), None)
+        return next((session for session in self.sessions if session.can_continue(conversation, identity)), None)
 
     async def end_answered(self, conversation: Conversation) -> None:
         """End the sessions whose calls the last turn of `talk` answers: a new one takes their place."""
-        answered = [session for session in self._sessions if session.is_answered_by(conversation)]
-        self._sessions = [session for session in self._sessions if session not in answered]
+        answered = [session for session in self.sessions if session.is_answered_by(conversation)]
+        self.sessions = [session for session in self.sessions if session not in answered]
         await asyncio.gather(*(session.close() for session in answered))
 
     def wait_until(self, deadline: Deadline, timeout_error: Callable[[], ClaudeCodeTimeoutError] | None) -> None:
@@ -97,7 +82,7 @@ class RunScope:
         The tools that a run calls belong to the request that asked for them. If the run waits for something else, such
         as an approval, it may go on later, with a new session.
         """
-        if deadline.at is None or self._ended or self._limit.expired():
+        if deadline.at is None or self.ended or self._limit.expired():
             return
         # Beside the limit: a run that waits for a thread is cancelled only when the thread is done.
         self._alarm = asyncio.get_running_loop().call_at(deadline.at, self._stop_sessions)
@@ -113,24 +98,19 @@ class RunScope:
             self._alarm.cancel()
 
     def _stop_sessions(self) -> None:
-        for session in self._sessions:
+        for session in self.sessions:
             session.stop()
 
     async def end(self) -> None:
         """End every session, all at once."""
         self.begin_request()
-        self._ended = True
-        sessions, self._sessions = self._sessions, []
+        self.ended = True
+        sessions, self.sessions = self.sessions, []
         await asyncio.gather(*(session.close() for session in sessions))
 
     def timed_out(self) -> ClaudeCodeTimeoutError | None:
         """The error of a run that was ended at a deadline of `wait_until`; None if it was not."""
         return self._timeout_error() if self._timeout_error is not None and self._limit.expired() else None
-
-    def succeeded(self) -> None:
-        """Run the callback of `on_success`."""
-        if self._on_success is not None:
-            self._on_success()
 
 
 # Weak references: each context that a run leaves behind keeps the value, and with it every session of that run.
@@ -166,7 +146,8 @@ async def run_scope(model: object) -> AsyncGenerator[None]:
         if late is None:
             raise
         raise late from error
-    scope.succeeded()
+    if scope.on_success is not None:
+        scope.on_success()
 
 
 _MAX_AGE = 300.0
@@ -190,37 +171,30 @@ class WarmSessions:
         self._all: list[_Waiting] = []
         _pools.add(self)
 
-    def prepare(
-        self, key: object, servers: Mapping[str, McpSdkServerConfig], create: Callable[[Mapping[str, Any]], Session]
-    ) -> None:
-        """Start a CLI for the next request with this `key`; the oldest one is ended if there are too many.
-
-        Args:
-            key: what must be equal for the CLI to be used.
-            servers: the MCP servers of this process whose tools it is to offer.
-            create: makes the session, given servers that list the same tools.
-        """
-        loop = asyncio.get_running_loop()
+    def want(self, key: object) -> bool:
+        """Whether there are too few CLIs with this `key`."""
         self._drop_ended()
-        mine = [waiting for waiting in self._all if waiting.loop is loop]
-        if self.count <= 0 or sum(waiting.key == _complete(key) for waiting in mine) >= self.count:
-            return
+        return sum(waiting.key == _complete(key) for waiting in self._of_this_loop()) < self.count
+
+    def add(self, key: object, session: Session, servers: Mapping[str, McpSdkServerConfig]) -> None:
+        """Start the CLI of `session` for the next request with this `key`, and end the oldest if there are too many.
+
+        Calls of its `servers`, which are of this process, are redirected to those of the request.
+        """
+        mine, loop = self._of_this_loop(), asyncio.get_running_loop()
         for oldest in mine[: max(0, len(mine) - self.count + 1)]:
             self._remove(oldest)
             oldest.session.stop()
-        listing = {name: _with_same_tools(config) for name, config in servers.items()}
-        session = create(listing)
         session.start_in_background()
         end_of_life = loop.call_later(_MAX_AGE, session.stop)
-        self._all.append(_Waiting(_complete(key), session, listing, loop, end_of_life))
+        self._all.append(_Waiting(_complete(key), session, servers, loop, end_of_life))
 
     def take(self, key: object, servers: Mapping[str, McpSdkServerConfig]) -> Session | None:
         """A CLI with this `key` that waits on this event loop, its calls redirected to `servers`; None without one."""
-        loop = asyncio.get_running_loop()
         self._drop_ended()
         complete = _complete(key)
-        for waiting in self._all:
-            if waiting.loop is loop and waiting.key == complete and self._remove(waiting):
+        for waiting in self._of_this_loop():
+            if waiting.key == complete and self._remove(waiting):
                 for name, config in servers.items():
                     _lead_calls(waiting.servers[name], config)
                 return waiting.session
@@ -228,8 +202,7 @@ class WarmSessions:
 
     async def ready(self) -> int:
         """How many CLIs wait on this event loop, once all are ready."""
-        loop = asyncio.get_running_loop()
-        mine = [waiting.session for waiting in self._all if waiting.loop is loop]
+        mine = [waiting.session for waiting in self._of_this_loop()]
         await asyncio.gather(*(session.started() for session in mine))
         return sum(session.alive for session in mine)
 
@@ -247,6 +220,10 @@ class WarmSessions:
         for loop in {waiting.loop for waiting in self._all}:
             if not loop.is_closed() and not loop.is_running():
                 loop.run_until_complete(self.close())
+
+    def _of_this_loop(self) -> list[_Waiting]:
+        loop = asyncio.get_running_loop()
+        return [waiting for waiting in self._all if waiting.loop is loop]
 
     def _drop_ended(self) -> None:
         for waiting in list(self._all):
@@ -377,9 +354,9 @@ class Question:
     """The `ctx.deps` of the tools that run in this process."""
 
     @property
-    def expected_tools(self) -> ExpectedTools:
-        """The tools that the model is to see."""
-        return ExpectedTools([*self.parked.names, *(self.wire_name(tool.name) for tool in self.server_tools)])
+    def expected_tools(self) -> frozenset[str]:
+        """The names of the tools that the model is to see."""
+        return frozenset([*self.parked.names, *(self.wire_name(tool.name) for tool in self.server_tools)])
 
     @property
     def identity(self) -> object:
@@ -436,7 +413,7 @@ async def launch(
     else:
         session.serve(question.parked, question.guard, wire_name=question.wire_name, identity=question.identity)
     if scope is not None:
-        scope.add(session)
+        scope.sessions.append(session)
     try:
         await session.start(deadline)
         await session.begin(question.conversation.messages, prompt)
@@ -448,13 +425,13 @@ async def launch(
 
 def prepare(start: Launch, question: Question, warm: WarmSessions) -> None:
     """Start a CLI in the background for a question that begins a conversation as this one did."""
-
-    def create(servers: Mapping[str, McpSdkServerConfig]) -> Session:
-        waiting = replace(question, servers=servers, guard=Guard(Tally(), parked=lambda _: False))
-        with ExitStack() as resources:
-            return _session(start, waiting, _options(start, waiting, resources, question.max_turns), resources)
-
-    warm.prepare(question.warm_key, question.servers, create)
+    if not warm.want(question.warm_key):
+        return
+    servers = {name: _with_same_tools(config) for name, config in question.servers.items()}
+    waiting = replace(question, servers=servers, guard=Guard(Tally()))
+    with ExitStack() as resources:
+        session = _session(start, waiting, _options(start, waiting, resources, question.max_turns), resources)
+    warm.add(question.warm_key, session, servers)
 
 
 async def _created(start: Launch, question: Question) -> tuple[Session, list[Block] | None]:

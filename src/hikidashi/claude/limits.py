@@ -9,7 +9,7 @@ are known when a message ends; by then Claude Code may have sent one more reques
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from copy import copy
 from typing import Any
 
@@ -35,19 +35,11 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._extra_requests = 0
+        self.extra_requests = 0
+        """Requests to the API beyond the first of each request of the run, which pydantic-ai counts itself."""
         self._retries: dict[str, int] = {}
         self._failed: set[str] = set()
         self._succeeded: set[str] = set()
-
-    @property
-    def extra_requests(self) -> int:
-        """Requests to the API beyond the first of each request of the run, which pydantic-ai counts itself."""
-        return self._extra_requests
-
-    def add_requests(self, count: int) -> None:
-        """Count requests to the API that pydantic-ai does not see."""
-        self._extra_requests += count
 
     def next_turn(self) -> None:
         """Close the counts of the turn before."""
@@ -76,15 +68,16 @@ class Tally:
 class Guard:
     """Watches one session, and ends the request when a limit is reached."""
 
-    def __init__(self, tally: Tally, parked: Callable[[str], bool]) -> None:
+    def __init__(self, tally: Tally, parked: Container[str] = ()) -> None:
         """Prepare to count; `begin` starts a request.
 
         Args:
             tally: the counts of the run.
-            parked: whether a call of the tool with this name, as Claude Code knows it, goes to pydantic-ai.
+            parked: the tools whose calls go to pydantic-ai, by their names in Claude Code.
         """
+        self.on_limit: Callable[[Exception], None] = lambda _: None
+        """Called with the error when a limit is reached."""
         self._tally = tally
-        self._end: Callable[[Exception], None] = lambda _: None
         self._parked = parked
         self._run: RunContext[Any] | None = None
         self._max_turns: int | None = None
@@ -96,13 +89,9 @@ class Guard:
         self._ended = False
         self._unanswered: list[asyncio.Future[None]] = []
 
-    def on_limit(self, end: Callable[[Exception], None]) -> None:
-        """Call `end` with the error when a limit is reached, in place of the callback given before."""
-        self._end = end
-
     def begin(self, run: RunContext[Any] | None, max_turns: int | None) -> None:
         """Start to count for a request of `run`."""
-        self._tally.add_requests(max(0, self._turns - 1))
+        self._tally.extra_requests += max(0, self._turns - 1)
         self._turns, self._used, self._run = 0, RequestUsage(), run
         self._max_turns = DEFAULT_MAX_TURNS if run is None and max_turns is None else max_turns
 
@@ -113,10 +102,6 @@ class Guard:
         if self._run is not None and limits.request_limit is not None:
             left.append(max(1, limits.request_limit - self._run.usage.requests - self._tally.extra_requests))
         return min(left, default=None)
-
-    def tool(self, name: str, max_retries: int | None) -> GuardedTool:
-        """The counts of one tool; `max_retries` is that of the tool or its toolset, if any."""
-        return GuardedTool(self, name, max_retries)
 
     def observe(self, message: Message) -> None:
         """Count a message of the CLI."""
@@ -131,7 +116,7 @@ class Guard:
         """End the request with `error`; the first one counts."""
         if not self._ended:
             self._ended = True
-            self._end(error)
+            self.on_limit(error)
 
     def release(self) -> None:
         """Cancel the calls that are never answered: the session is over."""
@@ -148,7 +133,7 @@ class Guard:
                 self._add_usage(message.get("usage") or {})
             case {"type": "content_block_start", "content_block": {"type": "tool_use", "name": name}}:
                 self._calls = True
-                self._leaves = self._leaves or self._parked(name)
+                self._leaves = self._leaves or name in self._parked
             case {"type": "message_delta"}:
                 self._add_usage(event.get("usage") or {})
                 # An answer and a parked call end this request, and then pydantic-ai itself looks at the limits.
@@ -183,9 +168,9 @@ class Guard:
     def _limits(self) -> UsageLimits:
         return (self._run.usage_limits if self._run is not None else None) or UsageLimits()
 
-    # Called by `GuardedTool`
+    # Around each call of a tool that runs in this process
 
-    async def starts(self, name: str) -> None:
+    async def starts(self) -> None:
         """Count a call that is about to run; it never returns once the request has ended."""
         if self._run is not None:
             usage = copy(self._run.usage)
@@ -207,7 +192,10 @@ class Guard:
                 self._run.usage.tool_calls += 1
 
     async def failed(self, name: str, max_retries: int | None, error: ModelRetry) -> None:
-        """Count a failed attempt; it never returns if it was one too many."""
+        """Count a failed attempt; it never returns if it was one too many.
+
+        `max_retries` is that of the tool or its toolset, if any.
+        """
         try:
             self._tally.failed(name, self._retries_of(name, max_retries), error)
         except UnexpectedModelBehavior as final:
@@ -224,27 +212,6 @@ class Guard:
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._unanswered.append(answer)
         await answer
-
-
-class GuardedTool:
-    """One tool, whose calls and failures a `Guard` counts."""
-
-    def __init__(self, guard: Guard, name: str, max_retries: int | None) -> None:
-        self._guard = guard
-        self._name = name
-        self._max_retries = max_retries
-
-    async def starts(self) -> None:
-        """Count a call that is about to run."""
-        await self._guard.starts(self._name)
-
-    def ends(self, *, succeeded: bool) -> None:
-        """Count a call that has run."""
-        self._guard.ends(self._name, succeeded=succeeded)
-
-    async def failed(self, error: ModelRetry) -> None:
-        """Count an attempt that the model is to repeat."""
-        await self._guard.failed(self._name, self._max_retries, error)
 
 
 def _input_tokens(usage: Mapping[str, int]) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Union, runtime_checkable
 
+from ..convert.claude import to_claude
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
@@ -23,13 +24,11 @@ from .tool_converter import (
     call_of,
     check_names,
     check_schema,
-    check_server_name,
     check_tool,
     context_for,
     neutral_tool,
     readable_response,
     sdk_tool,
-    server_of,
 )
 from .toolsets import has_tools, sources
 
@@ -63,7 +62,9 @@ _SCHEMA_PLACES = (
 )
 
 
-class _NamedFunction(Protocol):
+class AnyTool(Protocol):
+    """What each tool has; its JSON Schema may be in any of `_SCHEMA_PLACES`."""
+
     @property
     def name(self) -> str: ...
     @property
@@ -73,30 +74,13 @@ class _NamedFunction(Protocol):
 
 
 @runtime_checkable
-class PydanticAITool(_NamedFunction, Protocol):
+class PydanticAITool(AnyTool, Protocol):
     """A tool: its name, description, function, and the JSON Schema of its arguments."""
 
     @property
     def parameters_json_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
         ...
-
-
-class _ToolWithFunctionSchema(_NamedFunction, Protocol):
-    """A tool as pydantic-ai builds it today: the JSON Schema is `function_schema.json_schema`."""
-
-    @property
-    def function_schema(self) -> Any: ...
-
-
-class _ToolWithDefinition(_NamedFunction, Protocol):
-    """A tool that keeps the JSON Schema in `tool_def.parameters_json_schema`."""
-
-    @property
-    def tool_def(self) -> Any: ...
-
-
-AnyTool = PydanticAITool | _ToolWithFunctionSchema | _ToolWithDefinition
 
 
 @runtime_checkable
@@ -150,7 +134,7 @@ def create_mcp_server_from_tools(
         UnsupportedDepsTypeError: `deps` cannot be serialised as JSON.
         Unsupported: a tool requires approval, a toolset lists its tools only in a run, or something is not a tool.
     """
-    return server_of(neutral_tools(tools, names=names, deps=deps), check_server_name(server_name, "server_name"))
+    return to_claude(neutral_tools(tools, names=names, deps=deps), name=server_name)
 
 
 def extract_tools_from_toolset(
@@ -275,10 +259,9 @@ def _selected(found: Mapping[str, _Registered], names: Collection[str] | None) -
 def _runnable(registered: _Registered, given: DepsContext[Any] | None, guard: Guard | None) -> NeutralTool:
     tool = registered.tool
     call = call_of(tool, context_for(tool, given), registered.timeout)
-    attempts = None if guard is None else guard.tool(tool.name, registered.max_retries)
 
     async def answered(arguments: dict[str, Any]) -> ToolResult:
-        return await answer(call, arguments, tool.name, attempts)
+        return await answer(call, arguments, tool.name, guard, registered.max_retries)
 
     return neutral_tool(tool, registered.schema, answered)
 

@@ -41,7 +41,7 @@ from . import mcp_integration
 from .history import with_downloads
 from .launch import Launch, Question, RunScope, WarmSessions, current_scope, launch, prepare, run_scope
 from .limits import Guard, Tally
-from .request import AgentTools, current_run
+from .request import AgentTools, get_current_run_context
 from .restrictions import ParameterRestrictions, Restrictions
 from .session import Deadline, Session
 from .settings import ClaudeCodeModelSettings, checked, overridden
@@ -320,7 +320,7 @@ class ClaudeCodeModel(Model[Any]):
         scope = current_scope(self)
         if scope is not None:
             scope.begin_request()
-        run = run or current_run()
+        run = run or get_current_run_context()
         messages = await with_downloads(messages, {} if scope is None else scope.downloads)
         question = self._tools.question(
             messages,
@@ -370,4 +370,4 @@ class ClaudeCodeModel(Model[Any]):
             if scope is None:
                 again()
             else:
-                scope.on_success(again)
+                scope.on_success = again

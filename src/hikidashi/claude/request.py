@@ -19,9 +19,8 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import RunContext, ToolDefinition
 
 from ..common.json import is_iterable
-from ..convert.claude import names_in_claude, to_claude
-from ..convert.claude import wire_name as name_in_claude
-from ..convert.pydantic_ai import CallListener, call_listeners
+from ..convert.claude import ClaudeNames, to_claude
+from ..convert.pydantic_ai import call_listeners, definition_of
 from ..errors import InvalidSettingError, MissingDepsError, ToolsetNotRegisteredError
 from ..tool import Tool, ToolResult
 from . import mcp_integration
@@ -29,10 +28,12 @@ from .deps_support import check_deps
 from .history import conversation
 from .launch import Question
 from .limits import Guard, Tally
-from .restrictions import OwnToolRestrictions, Restrictions
+from .restrictions import Restrictions
 from .session import ParkedTools
 from .settings import CheckedSettings, chosen_tools
 from .tool_converter import takes_context, wanted_deps
+
+__all__ = ["AgentTools", "CallOrder", "get_current_run_context"]
 
 try:
     # `Model.request()` is given no `RunContext`, and pydantic-ai has no public way to ask for the current one;
@@ -43,11 +44,6 @@ except ImportError:  # pragma: no cover - tests with the pinned versions notice 
     def get_current_run_context() -> RunContext[Any] | None:
         """Returns None: this version of pydantic-ai has no such function."""
         return None
-
-
-def current_run() -> RunContext[Any] | None:
-    """The context of the agent run in progress; `None` for a request that no agent made."""
-    return get_current_run_context()
 
 
 def deps_of_request(tools: Iterable[Any], run: RunContext[Any] | None, registered: object) -> object:
@@ -96,33 +92,27 @@ class CallOrder:
 
 
 def for_request(
-    tool: Tool, definition: ToolDefinition | None, order: CallOrder, listeners: Sequence[CallListener] = ()
+    tool: Tool, definition: ToolDefinition, order: CallOrder, restrictions: Restrictions, run: RunContext[Any] | None
 ) -> Tool:
-    """`tool` with the description and schema that the agent gives it in this request; `listeners` are notified."""
-    if definition is None:
-        return tool
+    """`tool` with the description and schema that the agent gives it in this request.
+
+    It refuses calls with arguments that are not allowed, and notifies the capabilities of the run of the others.
+    """
     # Claude Code runs only the calls of read-only tools concurrently, and nothing else here uses the hint. So all of
     # them start, whichever call before them waits, and `order` runs them as pydantic-ai does.
     hints = replace(tool.annotations, read_only=True)
     description, schema = definition.description or "", definition.parameters_json_schema
+    listeners = call_listeners(run)
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
+        if (refusal := restrictions.refusal(tool.name, arguments, schema)) is not None:
+            return ToolResult.error(refusal)
         async with order.admitted(alone=definition.sequential):
             for listener in listeners:
                 listener.tool_called(definition)
             return await tool.call(arguments)
 
     return replace(tool, description=description, input_schema=schema, annotations=hints, call=call)
-
-
-def restricted(tool: Tool, restrictions: OwnToolRestrictions) -> Tool:
-    """`tool`, which refuses calls with arguments that are not allowed."""
-
-    async def call(arguments: dict[str, Any]) -> ToolResult:
-        refusal = restrictions.refusal(tool.name, arguments, tool.input_schema)
-        return await tool.call(arguments) if refusal is None else ToolResult.error(refusal)
-
-    return replace(tool, call=call)
 
 
 logger = logging.getLogger("hikidashi")
@@ -135,7 +125,7 @@ class AgentTools:
     """The toolsets that were registered with a model, and the tools of each of its requests."""
 
     def __init__(self, restrictions: Restrictions) -> None:
-        self._all_restrictions = restrictions
+        self._restrictions = restrictions.on(mcp_integration.DEFAULT_SERVER_NAME, _PARKED_SERVER)
         self._toolsets: list[Any] | None = None
         self._deps: object = None
         self._servers: dict[str, McpSdkServerConfig] = {}
@@ -166,6 +156,7 @@ class AgentTools:
             logger.warning("set_agent_toolsets() was called again: the tools registered before are replaced.")
         self._toolsets, self._deps = registered, deps
         self._servers = {server_name: config}
+        self._restrictions = self._restrictions.on(server_name, _PARKED_SERVER)
 
     def server_with(
         self,
@@ -173,9 +164,9 @@ class AgentTools:
         *,
         deps: object = None,
         guard: Guard | None = None,
-        listeners: Sequence[CallListener] = (),
+        run: RunContext[Any] | None = None,
     ) -> McpSdkServerConfig | None:
-        """A server with just these of the registered tools; None for no tools. `listeners` are notified of their calls.
+        """A server with just these of the registered tools; None for no tools.
 
         Raises:
             ToolsetNotRegisteredError: `register` was never called.
@@ -188,10 +179,13 @@ class AgentTools:
             raise ToolsetNotRegisteredError(names)
         deps = self._deps if deps is None else deps
         tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=deps, guard=guard)
-        definitions = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
+        given = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
         order = CallOrder()
-        offered = (for_request(tool, definitions.get(tool.name), order, listeners) for tool in tools)
-        return to_claude([restricted(tool, self._restrictions) for tool in offered], name=self._server_name)
+        offered = [
+            for_request(tool, given.get(tool.name) or definition_of(tool), order, self._restrictions, run)
+            for tool in tools
+        ]
+        return to_claude(offered, name=self._server_name)
 
     def question(
         self,
@@ -230,27 +224,24 @@ class AgentTools:
             restrictions=self._restrictions,
             names=parameters.tool_defs,
         )
-        guard = Guard(tally, parked=parked.always_parks)
+        guard = Guard(tally, {wire for wire, name in parked.names.items() if name not in parked.restricted})
         deps = self._deps_for(run_here, run)
         servers = {parked.server_name: parked.config()} if parked.names else {}
-        if (config := self.server_with(run_here, deps=deps, guard=guard, listeners=call_listeners(run))) is not None:
+        if (config := self.server_with(run_here, deps=deps, guard=guard, run=run)) is not None:
             servers[self._server_name] = config
         wire_name = self._wire_name(parked, run_here)
+        choice = chosen.on_the_wire(wire_name, settings.parallel_tool_calls)
         return Question(
             conversation=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
             parked=parked,
             server_tools=run_here,
             servers=servers,
-            settings=settings.model_copy(update={"tool_choice": chosen.on_the_wire(wire_name)}),
+            settings=settings.model_copy(update={"tool_choice": choice}),
             parameters=parameters,
             guard=guard,
             deps=deps,
         )
-
-    @property
-    def _restrictions(self) -> OwnToolRestrictions:
-        return OwnToolRestrictions(self._all_restrictions, (self._server_name, _PARKED_SERVER))
 
     @property
     def _server_name(self) -> str:
@@ -269,12 +260,7 @@ class AgentTools:
         return True
 
     def _wire_name(self, parked: ParkedTools, run_here: Iterable[ToolDefinition]) -> Callable[[str], str]:
-        parked_names = set(parked.names.values())
-        others = names_in_claude(self._server_name, (tool.name for tool in run_here))
-
-        def wire_name(name: str) -> str:
-            if name in parked_names:
-                return parked.wire_name(name)
-            return name_in_claude(self._server_name, others.of(name))
-
-        return wire_name
+        """The name in Claude Code of each tool: of this request, or of the history."""
+        others = ClaudeNames(self._server_name, (tool.name for tool in run_here))
+        known = {name: wire for wire, name in parked.names.items()}
+        return lambda name: known.get(name) or others.full(name)

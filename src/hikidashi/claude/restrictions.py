@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeGuard
@@ -45,26 +46,52 @@ class Restrictions:
             InvalidSettingError: a name is not a string, or a restriction has an unknown type.
         """
         self.disallowed = _checked_names(disallowed)
+        self.servers: tuple[str, ...] = ()
         self._parameters = _checked_parameters({} if parameters is None else parameters)
 
-    def restricts(self, names: Iterable[str]) -> bool:
-        """Whether a tool known by one of `names` has a restricted parameter."""
-        return any(self._rules(names))
+    def on(self, *servers: str) -> Restrictions:
+        """The same for tools of this process, which are known by their own names and by those on `servers`."""
+        own = copy(self)
+        own.servers = servers
+        return own
 
-    def refusal(
-        self, names: Iterable[str], arguments: Mapping[str, Any], schema: Mapping[str, Any] | None = None
-    ) -> str | None:
+    def disallows(self, tool: str) -> bool:
+        """Whether a tool of this process is disallowed.
+
+        Raises:
+            InvalidSettingError: a rule with an argument, which only Claude Code's own tools have.
+        """
+        for rule in self.disallowed:
+            pattern, bracket, _ = rule.partition("(")
+            if not self._matches(pattern, tool):
+                continue
+            if bracket:
+                raise InvalidSettingError(
+                    _DISALLOWED,
+                    rule,
+                    f"{tool!r} is a tool of the agent, whose calls have no such form. Use `{_RESTRICTIONS}` for it",
+                )
+            return True
+        return False
+
+    def restricts(self, tool: str) -> bool:
+        """Whether the tool has a restricted parameter."""
+        return any(self._matches(pattern, tool) for pattern in self._parameters)
+
+    def refusal(self, tool: str, arguments: object, schema: Mapping[str, Any] | None = None) -> str | None:
         """Why a call is refused, for the model to read; `None` if it is not.
 
         A parameter that is left out has the default that `schema` names, if it does; else it is not restricted.
         """
-        properties: Mapping[str, Any] = (schema or {}).get("properties") or {}
-        for parameters in self._rules(names):
+        given, properties = as_object(arguments), as_object((schema or {}).get("properties"))
+        for pattern, parameters in self._parameters.items():
+            if not self._matches(pattern, tool):
+                continue
             for name, rule in parameters.items():
-                default: Mapping[str, Any] = properties.get(name) or {}
-                if name not in arguments and "default" not in default:
+                default = as_object(properties.get(name))
+                if name not in given and "default" not in default:
                     continue
-                value = arguments[name] if name in arguments else default["default"]
+                value = given[name] if name in given else default["default"]
                 if not rule.allows(value):
                     reason = f"Refused: parameter {name!r} cannot be {_shown(value)}. Allowed: {rule.described}."
                     return f"{reason} Call the tool again with an allowed value, or do without it."
@@ -86,7 +113,7 @@ class Restrictions:
             )
 
         async def check(given: Any, _: str | None, __: HookContext) -> HookJSONOutput:
-            refusal = self.refusal([str(given.get("tool_name"))], as_object(given.get("tool_input")))
+            refusal = self.refusal(str(given.get("tool_name")), given.get("tool_input"))
             if refusal is None:
                 return {}
             return {
@@ -99,53 +126,14 @@ class Restrictions:
 
         return {"PreToolUse": [HookMatcher(hooks=[check])]}
 
-    def _rules(self, names: Iterable[str]) -> Iterable[Mapping[str, _Rule]]:
-        known = set(names)
-        return (rules for tool, rules in self._parameters.items() if any(_matches(tool, name) for name in known))
-
-
-class OwnToolRestrictions:
-    """The restrictions of tools of this process, which are known by their own names and by those of its servers."""
-
-    def __init__(self, restrictions: Restrictions, servers: Iterable[str] = ()) -> None:
-        self._restrictions = restrictions
-        self._servers = tuple(map(shown_name, servers))
-
-    def disallows(self, name: str) -> bool:
-        """Whether the tool `name` is disallowed.
-
-        Raises:
-            InvalidSettingError: a rule with an argument, which only Claude Code's own tools have.
-        """
-        for rule in self._restrictions.disallowed:
-            tool, bracket, _ = rule.partition("(")
-            if not any(_matches(tool, known) for known in self._names(name)):
-                continue
-            if bracket:
-                raise InvalidSettingError(
-                    _DISALLOWED,
-                    rule,
-                    f"{name!r} is a tool of the agent, whose calls have no such form. Use `{_RESTRICTIONS}` for it",
-                )
-            return True
-        return False
-
-    def restricts(self, name: str) -> bool:
-        """Whether the tool `name` has a restricted parameter."""
-        return self._restrictions.restricts(self._names(name))
-
-    def refusal(self, name: str, arguments: object, schema: Mapping[str, Any]) -> str | None:
-        """Why a call of the tool `name` is refused, for the model to read; `None` if it is not."""
-        return self._restrictions.refusal(self._names(name), as_object(arguments), schema)
-
-    def _names(self, name: str) -> set[str]:
-        return {name} | {f"mcp__{server}__{shown_name(name)}" for server in self._servers}
-
-
-def _matches(pattern: str, name: str) -> bool:
-    # `mcp__server` stands for each of its tools, as in Claude Code's own rules.
-    whole_server = pattern.startswith("mcp__") and "__" not in pattern[5:] and name.startswith(f"{pattern}__")
-    return pattern == name or whole_server or fnmatchcase(name, pattern)
+    def _matches(self, pattern: str, tool: str) -> bool:
+        names = (tool, *(f"mcp__{shown_name(server)}__{shown_name(tool)}" for server in self.servers))
+        # `mcp__server` stands for each of its tools, as in Claude Code's own rules.
+        whole_server = pattern.startswith("mcp__") and "__" not in pattern[5:]
+        return any(
+            pattern == name or fnmatchcase(name, pattern) or (whole_server and name.startswith(f"{pattern}__"))
+            for name in names
+        )
 
 
 @dataclass(frozen=True)

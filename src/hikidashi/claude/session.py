@@ -32,12 +32,12 @@ from mcp.types import Tool as McpTool
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
 
-from ..convert.claude import AFTER_CALLS, MAX_RESULT_CHARS, check_server_name, listed_schema, names_in_claude, wire_name
+from ..convert.claude import AFTER_CALLS, MAX_RESULT_CHARS, ClaudeNames, listed_schema
 from ..errors import ClaudeCodeTimeoutError, ToolValidationError
-from .failures import deadline_error, failed_process
+from .failures import DeadlineError, failed_process
 from .history import Block, Conversation, WireMessage, append_response
 from .limits import Guard
-from .restrictions import OwnToolRestrictions, Restrictions
+from .restrictions import Restrictions
 
 CALL_ID_META = "claudecode/toolUseId"
 """The key in `_meta` for the id of the `tool_use` block that a call comes from."""
@@ -65,45 +65,31 @@ class ParkedTools:
         definitions: Sequence[ToolDefinition],
         *,
         server_name: str,
-        restrictions: OwnToolRestrictions | None = None,
+        restrictions: Restrictions | None = None,
         names: Iterable[str] = (),
     ) -> None:
-        check_server_name(server_name)
         self.server_name = server_name
         self._schemas = {tool.name: tool.parameters_json_schema for tool in definitions}
-        self._restrictions = restrictions or OwnToolRestrictions(Restrictions())
-        self._wire = names_in_claude(server_name, [*names, *(definition.name for definition in definitions)])
-        self.names = {self.wire_name(definition.name): definition.name for definition in definitions}
+        self._restrictions = restrictions or Restrictions()
+        self.wire = ClaudeNames(server_name, [*names, *self._schemas])
+        """The names in Claude Code."""
+        self.names = {self.wire.full(name): name for name in self._schemas}
         """Name in Claude Code → name in pydantic-ai."""
-        self._listed = [_listed(definition, self._wire.of(definition.name)) for definition in definitions]
+        self.restricted = frozenset(filter(self._restrictions.restricts, self._schemas))
+        """The tools of which a call may be refused, depending on its arguments."""
+        self._listed = [_listed(definition, self.wire.of(definition.name)) for definition in definitions]
+        self.listing = [tool.model_dump(by_alias=True, exclude_none=True) for tool in self._listed]
+        """The tools as the model sees them; sessions with equal listings are interchangeable."""
         self._calls: dict[str, asyncio.Future[CallToolResult]] = {}
         self._released: set[str] = set()
         """Ids of the calls that were ended without a result."""
         self.abandoned = False
         """Whether a turn of Claude Code ended with such a call, so that its conversation is incomplete."""
 
-    def wire_name(self, name: str) -> str:
-        """The name the model sees."""
-        return wire_name(self.server_name, self._wire.of(name))
-
-    @property
-    def listing(self) -> list[dict[str, Any]]:
-        """The tools as the model sees them; sessions with equal listings are interchangeable."""
-        return [tool.model_dump(by_alias=True, exclude_none=True) for tool in self._listed]
-
     def config(self) -> McpSdkServerConfig:
         """A server of its own for one session, for `ClaudeAgentOptions.mcp_servers`."""
         server: Server[Any] = Server(self.server_name, on_list_tools=self._list, on_call_tool=self._park)
         return McpSdkServerConfig(type="sdk", name=self.server_name, instance=server)
-
-    def is_restricted(self, name: str) -> bool:
-        """Whether a call of the tool `name` may be refused, depending on its arguments."""
-        return self._restrictions.restricts(name)
-
-    def always_parks(self, wire_name: str) -> bool:
-        """Whether every call of the tool with this name in Claude Code parks, for any arguments."""
-        name = self.names.get(wire_name)
-        return name is not None and not self.is_restricted(name)
 
     def refusal(self, name: str, arguments: object) -> str | None:
         """Why a call of the tool `name` does not park, for the model to read."""
@@ -112,28 +98,22 @@ class ParkedTools:
     def answer(self, results: Iterable[Block]) -> None:
         """Complete the calls that the `tool_result` blocks answer."""
         for block in results:
-            future = self._call(block["tool_use_id"])
-            if not future.done():
-                future.set_result(_mcp_result(block))
+            self._complete(block["tool_use_id"], _mcp_result(block))
 
     def refuse(self, call_ids: Iterable[str]) -> None:
         """Refuse calls of a sub-agent of Claude Code, which pydantic-ai does not see."""
         for call_id in call_ids:
-            future = self._call(call_id)
-            if not future.done():
-                future.set_result(_NOT_FOR_SUB_AGENTS)
+            self._complete(call_id, _NOT_FOR_SUB_AGENTS)
 
     def release(self, call_ids: Iterable[str] | None = None) -> None:
         """End these calls, or all, without a result, so that Claude Code goes on to the calls behind them."""
         # With a result and not a cancellation, which would end the MCP server and fail the calls after this one.
         for call_id in list(self._calls if call_ids is None else call_ids):
-            future = self._call(call_id)
-            if not future.done():
+            if self._complete(call_id, _NO_ANSWER):
                 self._released.add(call_id)
-                future.set_result(_NO_ANSWER)
 
-    async def end_abandoned_turn(self, turn: Any, _: str | None, __: HookContext) -> HookJSONOutput:
-        """A `PostToolBatch` hook: end the turn before the model is asked with a result that did not come from outside.
+    def end_abandoned_turn(self, turn: Any) -> HookJSONOutput:
+        """The answer to a `PostToolBatch` hook: end the turn before the model reads a result not from outside.
 
         That is the result of a call that was released, or that Claude Code gave up.
         """
@@ -142,6 +122,14 @@ class ParkedTools:
             return {}
         self.abandoned = True
         return {"continue_": False, "stopReason": "A call waits for its result from outside."}
+
+    def _complete(self, call_id: str, result: CallToolResult) -> bool:
+        """Whether the call was not complete before."""
+        future = self._call(call_id)
+        is_open = not future.done()
+        if is_open:
+            future.set_result(result)
+        return is_open
 
     def _waits(self, call_id: str) -> bool:
         future = self._calls.get(call_id)
@@ -155,7 +143,7 @@ class ParkedTools:
         return ListToolsResult(tools=self._listed)
 
     async def _park(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
-        name = self._wire.original(params.name) or params.name
+        name = self.wire.original(params.name) or params.name
         if (refusal := self.refusal(name, params.arguments)) is not None:
             return CallToolResult(content=[TextContent(type="text", text=refusal)], is_error=True)
         meta: Mapping[str, Any] = context.meta or params.meta or {}
@@ -194,31 +182,7 @@ _LONGEST_NAME = 128
 _MOST_NAMED = 10
 
 
-class ExpectedTools:
-    """The names of the tools that the model of a session must see.
-
-    Claude Code drops a tool that it cannot offer, silently. It lists the tools at the start of each turn, before it
-    asks the model.
-    """
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = frozenset(names)
-        """All of them are read-only to Claude Code, which therefore runs their calls concurrently."""
-
-    def check(self, message: object) -> None:
-        """Raise if `message` is a list of tools in which one is missing.
-
-        Raises:
-            ToolValidationError: Claude Code does not offer a tool.
-        """
-        if not isinstance(message, SystemMessage) or message.subtype != "init":
-            return
-        missing = sorted(self.names.difference(message.data.get("tools") or ()))
-        if missing:
-            raise ToolValidationError(_explained(missing, message.data), missing[0])
-
-
-def _explained(missing: list[str], init: dict[str, Any]) -> str:
+def _missing_tools(missing: list[str], init: dict[str, Any]) -> str:
     named = ", ".join(map(repr, missing[:_MOST_NAMED]))
     more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
     servers: list[dict[str, Any]] = init.get("mcp_servers") or []
@@ -260,7 +224,7 @@ class Deadline:
 
     def passed(self, waiting_for: str, model_name: str) -> ClaudeCodeTimeoutError:
         """The error to raise after the deadline."""
-        return deadline_error(self.seconds or 0, waiting_for, model_name)
+        return DeadlineError(self.seconds or 0, waiting_for, model_name)
 
 
 class Session:
@@ -274,7 +238,7 @@ class Session:
         *,
         wire_name: Callable[[str], str],
         identity: object,
-        expected_tools: ExpectedTools,
+        expected_tools: frozenset[str],
         resources: contextlib.ExitStack,
     ) -> None:
         """Prepare a session; nothing runs before `start`.
@@ -285,19 +249,19 @@ class Session:
             guard: counts turns and calls, and ends a request at a limit.
             wire_name: the name Claude Code knows a tool by.
             identity: what must be equal for another request to continue here.
-            expected_tools: the tools that Claude Code must offer to the model.
+            expected_tools: the tools that Claude Code must offer to the model. All are read-only to it: it runs their
+                calls concurrently.
             resources: closed when the CLI has ended.
         """
-        self._parked = parked
-        self._guard = guard
-        guard.on_limit(self._stop)
-        self._wire_name = wire_name
-        self._identity = identity
-        self._expected_tools = expected_tools
+        self.parked, self.guard, self._wire_name, self._identity = parked, guard, wire_name, identity
+        guard.on_limit = self._stop
+        self.expected_tools = expected_tools
         self._held: list[WireMessage] = []
         self._waiting: frozenset[str] = frozenset()
-        self._has_parked = False
-        self._is_reused = False
+        self.has_parked = False
+        """Whether a call waited here in an earlier request."""
+        self.is_reused = False
+        """Whether the CLI was started before the request that it answers now, and may have ended since."""
         self._spent_usd = 0.0
         self._model_name = options.model or "default"
         self._stderr: deque[str] = deque(maxlen=50)
@@ -317,43 +281,18 @@ class Session:
         self._task: asyncio.Task[None] | None = None
 
     @property
-    def parked(self) -> ParkedTools:
-        """The tools whose calls wait for a result from pydantic-ai."""
-        return self._parked
-
-    @property
-    def guard(self) -> Guard:
-        """Counts turns and calls, and ends a request at a limit."""
-        return self._guard
-
-    @property
-    def expected_tools(self) -> ExpectedTools:
-        """The tools that Claude Code must offer to the model."""
-        return self._expected_tools
-
-    @property
     def alive(self) -> bool:
         """Whether the CLI can still take a turn."""
         return self._task is not None and not (self._task.done() or self._over or self._ending)
-
-    @property
-    def is_reused(self) -> bool:
-        """Whether the CLI was started before the request that it answers now, and may have ended since."""
-        return self._is_reused
 
     @property
     def is_waiting(self) -> bool:
         """Whether a call waits for its result."""
         return bool(self._waiting)
 
-    @property
-    def has_parked(self) -> bool:
-        """Whether a call waited here in an earlier request."""
-        return self._has_parked
-
     def can_continue(self, conversation: Conversation, identity: object) -> bool:
         """Whether `continue_with(talk)` leads to the same conversation as a new CLI would."""
-        if not self.alive or self._parked.abandoned or self._identity != identity:
+        if not self.alive or self.parked.abandoned or self._identity != identity:
             return False
         missing = self._missing(conversation)
         if missing is None:
@@ -382,9 +321,9 @@ class Session:
 
     def serve(self, parked: ParkedTools, guard: Guard, *, wire_name: Callable[[str], str], identity: object) -> None:
         """Serve a request for which a session with these would have been started."""
-        self._parked, self._guard, self._wire_name, self._identity = parked, guard, wire_name, identity
-        guard.on_limit(self._stop)
-        self._is_reused = True
+        self.parked, self.guard, self._wire_name, self._identity = parked, guard, wire_name, identity
+        guard.on_limit = self._stop
+        self.is_reused = True
 
     def start_in_background(self) -> None:
         """Start the CLI for a later run, in an empty context.
@@ -438,14 +377,14 @@ class Session:
         """Send the last turn of `talk`: results of the calls that wait, or the next prompt."""
         blocks = self._missing(conversation) or []
         self._held = list(conversation.messages)
-        self._is_reused = True
+        self.is_reused = True
         if not self._waiting:
             await self._send(blocks)
             return
         self._in_turn = True
-        self._has_parked = True
+        self.has_parked = True
         self._waiting = frozenset()
-        self._parked.answer(blocks)
+        self.parked.answer(blocks)
 
     def record_answer(self, answer: ModelResponse, *, waiting: Iterable[str]) -> None:
         """Add `answer` to the conversation; the calls with the ids `waiting` wait for their results."""
@@ -462,6 +401,7 @@ class Session:
 
         Raises:
             ClaudeCodeError: the CLI ended or was closed, or nothing came before the deadline.
+            ToolValidationError: Claude Code does not offer a tool.
         """
         while not self._closed:
             try:
@@ -474,9 +414,15 @@ class Session:
                 raise self._stopped
             if message is None or isinstance(message, BaseException):
                 raise failed_process(message, self._model_name, "\n".join(self._stderr)) from message
-            self._expected_tools.check(message)
+            if isinstance(message, SystemMessage) and message.subtype == "init":
+                self._check_tools(message.data)
             yield message
         raise failed_process(None, self._model_name, "\n".join(self._stderr))
+
+    def _check_tools(self, init: dict[str, Any]) -> None:
+        # Claude Code drops a tool that it cannot offer, silently. It lists the others before it asks the model.
+        if missing := sorted(self.expected_tools.difference(init.get("tools") or ())):
+            raise ToolValidationError(_missing_tools(missing, init), missing[0])
 
     def stop(self) -> None:
         """Begin to end the CLI; `close` waits for the end."""
@@ -510,7 +456,7 @@ class Session:
                 if isinstance(message, ResultMessage):
                     self._in_turn = False
                 self._messages.put_nowait(message)
-                self._guard.observe(message)
+                self.guard.observe(message)
             self._over = True
             self._messages.put_nowait(None)
         except Exception as error:  # raised where the caller waits
@@ -531,8 +477,8 @@ class Session:
     def _with_end_of_turn(self, hooks: Hooks | None) -> Hooks:
         """`hooks`, and one that ends a turn in which a call got no result."""
 
-        async def end_abandoned_turn(turn: Any, call_id: str | None, context: HookContext) -> HookJSONOutput:
-            return await self._parked.end_abandoned_turn(turn, call_id, context)
+        async def end_abandoned_turn(turn: Any, _: str | None, __: HookContext) -> HookJSONOutput:
+            return self.parked.end_abandoned_turn(turn)  # of the request that is served now
 
         given = hooks or {}
         return {**given, AFTER_CALLS: [*given.get(AFTER_CALLS, []), HookMatcher(hooks=[end_abandoned_turn])]}
@@ -555,8 +501,8 @@ class Session:
                             if isinstance(message, ResultMessage):
                                 break
         finally:
-            self._parked.release()
-            self._guard.release()
+            self.parked.release()
+            self.guard.release()
             with contextlib.suppress(Exception):
                 await self._client.disconnect()
 

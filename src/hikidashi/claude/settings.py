@@ -15,21 +15,10 @@ from pydantic_ai.settings import ModelSettings, ThinkingLevel, ToolOrOutput
 from pydantic_ai.tools import ToolDefinition
 
 from ..common.exceptions import without_prefix
+from ..common.json import is_list
 from ..errors import InvalidSettingError
 
 logger = logging.getLogger("hikidashi")
-
-
-@dataclass(frozen=True)
-class OneTool:
-    """A call of one tool, which the model must make."""
-
-    name: str
-    """The name the model sees."""
-
-
-Choice = Literal["auto", "required", "none"] | OneTool | None
-"""What the model may do with the tools that are offered; None is up to Claude Code."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +35,17 @@ class ChosenTools:
         """Whether the model must call one of them."""
         return self.mode == "required"
 
-    def on_the_wire(self, wire_name: Callable[[str], str]) -> Choice:
-        """The choice as the API gets it."""
+    def on_the_wire(self, wire_name: Callable[[str], str], parallel: bool | None) -> dict[str, Any] | None:
+        """The choice as the API gets it; None is up to Claude Code."""
         if self.named and len(self.offered) == 1:
-            return OneTool(wire_name(self.offered[0].name))
-        return self.mode
+            choice: dict[str, Any] = {"type": "tool", "name": wire_name(self.offered[0].name)}
+        elif self.mode in ("required", "none"):
+            choice = {"type": "any" if self.mode == "required" else "none"}
+        elif parallel is False:
+            choice = {"type": "auto"}
+        else:
+            return None
+        return choice if parallel is not False or self.mode == "none" else {**choice, "disable_parallel_tool_use": True}
 
 
 def chosen_tools(choice: Any, tools: Sequence[ToolDefinition]) -> ChosenTools:
@@ -67,8 +62,8 @@ def chosen_tools(choice: Any, tools: Sequence[ToolDefinition]) -> ChosenTools:
             return ChosenTools(tools, choice)
         case "none" | []:
             return _with_output(tools, ())
-        case [*names]:
-            return ChosenTools(_named(names, tools, choice), "required", named=True)
+        case _ if is_list(choice):
+            return ChosenTools(_named(choice, tools, choice), "required", named=True)
         case ToolOrOutput(function_tools=names):
             functions = [tool for tool in tools if tool.kind != "output"]
             return _with_output(tools, _named(names, functions, choice) if names else ())
@@ -169,13 +164,11 @@ def overridden(defaults: CheckedSettings, given: CheckedSettings) -> CheckedSett
 
 
 def environment(settings: CheckedSettings) -> dict[str, str]:
-    """The settings that the CLI takes as environment variables."""
+    """The settings that the CLI takes as environment variables, with the `tool_choice` of the API."""
     body: dict[str, Any] = {}
-    for name in ("temperature", "top_p", "top_k", "stop_sequences"):
+    for name in ("temperature", "top_p", "top_k", "stop_sequences", "tool_choice"):
         if (value := getattr(settings, name)) is not None:
             body[name] = value
-    if (choice := _tool_choice(settings)) is not None:
-        body["tool_choice"] = choice
     body |= settings.extra_body or {}
     env: dict[str, str] = {}
     if body:
@@ -189,24 +182,6 @@ def environment(settings: CheckedSettings) -> dict[str, str]:
             f"{name}: {value}" for name, value in settings.extra_headers.items()
         )
     return env
-
-
-def _tool_choice(settings: CheckedSettings) -> dict[str, Any] | None:
-    kind: dict[str, Any]
-    match settings.tool_choice:
-        case None | "auto":
-            kind = {"type": "auto"} if settings.parallel_tool_calls is False else {}
-        case "required":
-            kind = {"type": "any"}
-        case "none":
-            kind = {"type": "none"}
-        case OneTool(name=name):
-            kind = {"type": "tool", "name": name}
-        case other:
-            raise InvalidSettingError("tool_choice", other, "Claude Code takes 'auto', 'required' or 'none'")
-    if settings.parallel_tool_calls is False and kind.get("type") != "none":
-        kind["disable_parallel_tool_use"] = True
-    return kind or None
 
 
 class Thinking(TypedDict, total=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -53,18 +53,6 @@ class TurnCalls:
     released: bool = False
     """Whether the waiting calls were released, so that Claude Code ends its turn itself."""
 
-    def begin_message(self) -> None:
-        """Record that a message has begun to arrive."""
-        self.arriving = True
-
-    def end_message(self) -> None:
-        """Record that the message is complete."""
-        self.arriving = False
-
-    def release(self) -> None:
-        """Record that the waiting calls were released."""
-        self.released = True
-
     def add(self, call_id: str, name: str, *, waits: bool) -> None:
         """Record a call that has begun to arrive."""
         self.names[call_id] = name
@@ -74,10 +62,6 @@ class TurnCalls:
         """Record that pydantic-ai is to run a call after all."""
         self.running.discard(call_id)
         self.waiting.add(call_id)
-
-    def answered(self, call_id: str) -> None:
-        """Record that Claude Code has the result of a call."""
-        self.running.discard(call_id)
 
     @property
     def only_wait(self) -> bool:
@@ -158,11 +142,6 @@ _FINISH_REASONS: dict[str, FinishReason] = {
 
 _OUT_OF_TOKENS = {"max_tokens", "model_context_window_exceeded"}
 _REFUSED = {"refusal"}
-
-
-def finish_reason(stop_reason: str) -> FinishReason | None:
-    """The API's `stop_reason` as pydantic-ai spells it."""
-    return _FINISH_REASONS.get(stop_reason)
 
 
 def finish_details(delta: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,7 +250,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         self.complete = True
         self.session.record_answer(self.get(), waiting=self._calls.waiting)
 
-    def _api_event(self, event: dict[str, Any]) -> list[ModelResponseStreamEvent]:
+    def _api_event(self, event: dict[str, Any]) -> Iterator[ModelResponseStreamEvent]:
         match event:
             case {"type": "message_start", "message": message}:
                 self._message_id = message["id"]
@@ -280,109 +259,95 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 self._counted.begin_message()
                 self._runs_a_call = False
                 self._count(message.get("usage") or {})
-                self._calls.begin_message()
+                self._calls.arriving = True
             case {"type": "content_block_start", "index": index, "content_block": block}:
-                return self._block_start(index, block)
+                yield from self._block_start((self._message_id, index), block)
             case {"type": "content_block_delta", "index": index, "delta": delta}:
-                return self._block_delta(index, delta)
+                yield from self._block_delta((self._message_id, index), delta)
             case {"type": "content_block_stop", "index": index}:
-                return self._own_call(index)
+                yield from self._own_call(index)
             case {"type": "message_delta", "delta": delta}:
                 if reason := delta.get("stop_reason"):
-                    self.finish_reason = finish_reason(reason)
+                    self.finish_reason = _FINISH_REASONS.get(reason)
                     self.provider_details = {**(self.provider_details or {}), **finish_details(delta)}
                 self._count(event.get("usage") or {})
             case {"type": "message_stop"}:
-                return self._message_stop()
+                yield from self._message_stop()
             case _:
                 pass
-        return []
 
-    def _message_stop(self) -> list[ModelResponseStreamEvent]:
-        self._calls.end_message()
-        events = [self._own_result(block) for block in self._results]
+    def _message_stop(self) -> Iterator[ModelResponseStreamEvent]:
+        self._calls.arriving = False
+        yield from map(self._own_result, self._results)
         self._results = []
-        if self._calls.held_up_by_waiting(self.session.expected_tools.names):
+        if self._calls.held_up_by_waiting(self.session.expected_tools):
             # Claude Code runs such calls one after another, and would never run these. The results of the calls before
             # them reach the model in a new session.
             self.session.parked.release(self._calls.waiting)
-            self._calls.release()
-        return events
+            self._calls.released = True
 
-    def _block_start(self, index: int, block: dict[str, Any]) -> list[ModelResponseStreamEvent]:
-        key = (self._message_id, index)
+    def _block_start(self, key: tuple[str, int], block: dict[str, Any]) -> Iterator[ModelResponseStreamEvent]:
+        manager, provider = self._parts_manager, self.provider_name
         match block:
-            case {"type": "text", "text": text}:
-                return list(self._parts_manager.handle_text_delta(vendor_part_id=key, content=text)) if text else []
+            case {"type": "text", "text": text} if text:
+                yield from manager.handle_text_delta(vendor_part_id=key, content=text)
             case {"type": "thinking", "thinking": text}:
-                return list(
-                    self._parts_manager.handle_thinking_delta(
-                        vendor_part_id=key,
-                        content=text,
-                        signature=block.get("signature") or None,
-                        provider_name=self.provider_name,
-                    )
+                signature = block.get("signature") or None
+                yield from manager.handle_thinking_delta(
+                    vendor_part_id=key, content=text, signature=signature, provider_name=provider
                 )
             case {"type": "redacted_thinking", "data": data}:
-                return list(
-                    self._parts_manager.handle_thinking_delta(
-                        vendor_part_id=key,
-                        id="redacted_thinking",
-                        content="",
-                        signature=data,
-                        provider_name=self.provider_name,
-                    )
+                yield from manager.handle_thinking_delta(
+                    vendor_part_id=key, id="redacted_thinking", content="", signature=data, provider_name=provider
                 )
             case {"type": "tool_use", "id": call_id, "name": wire_name}:
                 name = self.session.parked.names.get(wire_name)
-                must_be_seen_whole = name is not None and self.session.parked.is_restricted(name)
+                must_be_seen_whole = name in self.session.parked.restricted
                 self._calls.add(call_id, wire_name, waits=name is not None and not must_be_seen_whole)
                 if name is None or must_be_seen_whole:
-                    self._running[index] = _RunningCall(call_id, wire_name)
-                    return []
-                return list(
-                    self._parts_manager.handle_tool_call_delta_events(
-                        vendor_part_id=key, tool_name=name, args=None, tool_call_id=call_id
-                    )
+                    self._running[key[1]] = _RunningCall(call_id, wire_name)
+                    return
+                yield from manager.handle_tool_call_delta_events(
+                    vendor_part_id=key, tool_name=name, args=None, tool_call_id=call_id
                 )
             case _:
-                return []
+                pass
 
-    def _block_delta(self, index: int, delta: dict[str, Any]) -> list[ModelResponseStreamEvent]:
-        key = (self._message_id, index)
+    def _block_delta(self, key: tuple[str, int], delta: dict[str, Any]) -> Iterator[ModelResponseStreamEvent]:
+        manager = self._parts_manager
         match delta:
             case {"type": "text_delta", "text": text}:
-                return list(self._parts_manager.handle_text_delta(vendor_part_id=key, content=text))
+                yield from manager.handle_text_delta(vendor_part_id=key, content=text)
             case {"type": "thinking_delta", "thinking": text}:
-                return list(self._parts_manager.handle_thinking_delta(vendor_part_id=key, content=text))
+                yield from manager.handle_thinking_delta(vendor_part_id=key, content=text)
             case {"type": "signature_delta", "signature": signature}:
-                return list(
-                    self._parts_manager.handle_thinking_delta(
-                        vendor_part_id=key, signature=signature, provider_name=self.provider_name
-                    )
+                provider = self.provider_name
+                yield from manager.handle_thinking_delta(
+                    vendor_part_id=key, signature=signature, provider_name=provider
                 )
             case {"type": "input_json_delta", "partial_json": piece}:
-                if call := self._running.get(index):
+                if call := self._running.get(key[1]):
                     call.arguments += piece
-                    return []
-                return list(self._parts_manager.handle_tool_call_delta_events(vendor_part_id=key, args=piece))
+                else:
+                    yield from manager.handle_tool_call_delta_events(vendor_part_id=key, args=piece)
             case _:
-                return []
+                pass
 
-    def _own_call(self, index: int) -> list[ModelResponseStreamEvent]:
+    def _own_call(self, index: int) -> Iterator[ModelResponseStreamEvent]:
         call = self._running.pop(index, None)
         if call is None:
-            return []
+            return
         name = self.session.parked.names.get(call.name)
         if name is not None and not self._is_refused(name, call.arguments):
             self._calls.waits(call.id)
             waiting = ToolCallPart(tool_name=name, args=call.arguments or "{}", tool_call_id=call.id)
-            return [self._parts_manager.handle_part(vendor_part_id=call.id, part=waiting)]
+            yield self._parts_manager.handle_part(vendor_part_id=call.id, part=waiting)
+            return
         self._runs_a_call = True
         part = NativeToolCallPart(
             tool_name=call.name, args=call.arguments or "{}", tool_call_id=call.id, provider_name=CLAUDE_CODE
         )
-        return [self._parts_manager.handle_part(vendor_part_id=call.id, part=part)]
+        yield self._parts_manager.handle_part(vendor_part_id=call.id, part=part)
 
     def _is_refused(self, name: str, arguments: str) -> bool:
         """Whether the call is refused, so that Claude Code goes on with the refusal as its result."""
@@ -401,7 +366,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             if isinstance(block, ToolResultBlock) and block.tool_use_id in self._calls.running
         ]
         for block in results:
-            self._calls.answered(block.tool_use_id)
+            self._calls.running.discard(block.tool_use_id)
         if self._calls.arriving:
             # Claude Code starts calls, and answers those of unknown tools, before their message is complete. In the
             # history the results of a message stand after all of its calls.
@@ -419,7 +384,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
         )
         return self._parts_manager.handle_part(vendor_part_id=f"{block.tool_use_id}-result", part=part)
 
-    def _result(self, result: ResultMessage) -> list[ModelResponseStreamEvent]:
+    def _result(self, result: ResultMessage) -> Iterator[ModelResponseStreamEvent]:
         if result.is_error:
             raise failed_result(result, self.model_name)
         cost = self.session.record_cost(result.total_cost_usd or 0.0)
@@ -434,8 +399,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
             self._usage.cost = Decimal(str(cost))
         if self._native_output and result.structured_output is not None:
             content = json_text(result.structured_output)
-            return list(self._parts_manager.handle_text_delta(vendor_part_id="structured-output", content=content))
-        return []
+            yield from self._parts_manager.handle_text_delta(vendor_part_id="structured-output", content=content)
 
     def _count(self, usage: dict[str, Any]) -> None:
         self._counted.report(usage)

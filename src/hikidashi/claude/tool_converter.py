@@ -18,7 +18,6 @@ from typing import (
     Final,
     Literal,
     NotRequired,
-    Protocol,
     TypedDict,
     TypeGuard,
     TypeVar,
@@ -53,6 +52,7 @@ from ..convert.pydantic_ai import META, is_tool_return, to_result, tool_of
 from ..convert.wire import failed_tool, object_schema
 from .deps_support import DepsContext
 from .history import returned_with_downloads
+from .limits import Guard
 
 __all__ = [
     "McpResponse",
@@ -166,17 +166,6 @@ def check_tool(name: object, function: object) -> None:
         )
 
 
-def check_server_name(name: object, place: str) -> str:
-    """`name`, if it is valid for a server.
-
-    Raises:
-        ToolValidationError: it is not text, or empty.
-    """
-    if isinstance(name, str) and name.strip():
-        return name
-    raise ToolValidationError(f"`{place}` must be the name of a server, such as 'pydantic_tools', got {name!r}.")
-
-
 def check_names(names: object) -> None:
     """Raise unless `names` is a collection of names, or `None`.
 
@@ -264,33 +253,23 @@ def call_of_function(function: Callable[..., Any], ctx: DepsContext[Any] | None,
     return call_of_tool(tool, None)
 
 
-class Attempts(Protocol):
-    """Counts the calls of a tool, and may keep one from running or from being answered."""
-
-    async def starts(self) -> None:
-        """Raise unless the call may run."""
-        ...
-
-    def ends(self, *, succeeded: bool) -> None:
-        """Count the call."""
-        ...
-
-    async def failed(self, error: ModelRetry) -> None:
-        """Raise unless the tool may be retried after `error`."""
-        ...
-
-
 async def answer(
-    call: Call, arguments: Mapping[str, Any] | None, tool_name: str, attempts: Attempts | None = None
+    call: Call,
+    arguments: Mapping[str, Any] | None,
+    tool_name: str,
+    guard: Guard | None = None,
+    max_retries: int | None = None,
 ) -> ToolResult:
     """The result of the tool; an error that the model can repair has `is_error`.
+
+    A `guard` counts the call, and may keep it from running or from being answered.
 
     Raises:
         Exception: any other error of the tool.
     """
     succeeded = False
-    if attempts is not None:
-        await attempts.starts()
+    if guard is not None:
+        await guard.starts()
     try:
         value = await call(dict(arguments or {}))
         succeeded = True
@@ -298,15 +277,15 @@ async def answer(
     except ToolFailed as error:
         return ToolResult.error(error.message)
     except ModelRetry as error:
-        if attempts is not None:
-            await attempts.failed(error)
+        if guard is not None:
+            await guard.failed(tool_name, max_retries, error)
         return ToolResult.error(error.message)
     except (ApprovalRequired, CallDeferred) as error:
         asked = "asked for approval" if isinstance(error, ApprovalRequired) else "was deferred"
         raise Unsupported(f"a call of {tool_name!r} that {asked}", TARGET, AGENT_MODE) from error
     finally:
-        if attempts is not None:
-            attempts.ends(succeeded=succeeded)
+        if guard is not None:
+            guard.ends(tool_name, succeeded=succeeded)
 
 
 def result_of(value: object) -> ToolResult:
@@ -410,15 +389,6 @@ def sdk_tool(tool: NeutralTool, handler: Handler) -> SdkMcpTool[Any]:
     )
 
 
-def server_of(tools: Iterable[NeutralTool], name: str) -> McpSdkServerConfig:
-    """A server of `tools` whose results reach Claude Code without loss.
-
-    Raises:
-        ToolValidationError: two tools share a name.
-    """
-    return to_claude(tools, name=name)
-
-
 def readable_response(tool_name: str, result: ToolResult) -> dict[str, Any]:
     """`result` as a handler returns it, in the form that a model in Claude Code can read."""
     return as_response(result if result.is_error else readable_result(tool_name, result))
@@ -512,7 +482,7 @@ def convert_tools_to_mcp_server(
     """
     context = None if deps is _UNSET else DepsContext(deps)
     converted = [_converted(tool, context)[0] for tool in _listed(tools)]
-    return server_of(converted, check_server_name(name, "name"))
+    return to_claude(converted, name=name)
 
 
 def _listed(tools: object) -> Iterable[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -53,18 +54,16 @@ __all__ = [
     "LONGEST_ERROR",
     "LONGEST_RESULT",
     "MAX_RESULT_CHARS",
+    "ClaudeNames",
     "allowed_tools",
-    "check_server_name",
     "hooks_for_unknown",
     "is_for_one_conversation",
     "listed_schema",
     "mark_for_one_conversation",
-    "names_in_claude",
     "readable_result",
     "shown_name",
     "to_claude",
     "to_claude_tool",
-    "wire_name",
     "with_readable_error",
 ]
 
@@ -80,42 +79,41 @@ _RESERVED_SERVERS = frozenset({"ide"})
 
 def shown_name(name: str) -> str:
     """The name of a server in Claude Code: each UTF-16 code unit that the API does not allow becomes `_`."""
-    return plain_name("".join(letter if letter <= "\uffff" else "__" for letter in name))
+    return plain_name(re.sub("[\U00010000-\U0010ffff]", "__", name))
 
 
-def names_in_claude(server_name: str, names: Iterable[str]) -> WireNames:
-    """The names of the tools of a server in Claude Code, without the prefix `mcp__<server>__`.
-
-    Raises:
-        ToolValidationError: the name of the server is too long.
-    """
-    room = _LONGEST_NAME - len(wire_name(server_name, ""))
-    try:
-        return WireNames(names, longest=room)
-    except ValueError as error:
-        raise ToolValidationError(
-            f"The name {server_name!r} of the server has {len(server_name)} characters, which leaves {max(room, 0)} of "
-            f"the {_LONGEST_NAME} that Claude Code allows for the whole name of a tool. Give the server a shorter name."
-        ) from error
-
-
-def wire_name(server_name: str, name: str) -> str:
-    """The full name of a tool, as the model sees it; `name` is its name in `names_in_claude`."""
-    return f"mcp__{shown_name(server_name)}__{name}"
-
-
-def check_server_name(name: object) -> None:
-    """Raise unless Claude Code offers the tools of a server of this name.
+class ClaudeNames(WireNames):
+    """The names of the tools of one server in Claude Code, with and without the prefix `mcp__<server>__`.
 
     Raises:
-        ToolValidationError: it is not text, empty, or reserved by Claude Code.
+        ToolValidationError: Claude Code offers no tools of a server of this name, which is not text, empty, reserved
+            or too long.
     """
-    if not isinstance(name, str):
-        raise ToolValidationError(f"The name of a server must be text, got {name!r:.100}. Use a name such as 'tools'.")
-    if not name.strip() or name in _RESERVED_SERVERS:
-        raise ToolValidationError(
-            f"Claude Code offers no tools of a server called {name!r}. Give the server another name."
-        )
+
+    def __init__(self, server_name: str, names: Iterable[str] = ()) -> None:
+        if not isinstance(server_name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ToolValidationError(
+                f"The name of a server must be text, got {server_name!r:.100}. Use a name such as 'tools'."
+            )
+        if not server_name.strip() or server_name in _RESERVED_SERVERS:
+            raise ToolValidationError(
+                f"Claude Code offers no tools of a server called {server_name!r}. Give the server another name."
+            )
+        self.prefix = f"mcp__{shown_name(server_name)}__"
+        """What the full name of each tool begins with."""
+        room = _LONGEST_NAME - len(self.prefix)
+        try:
+            super().__init__(names, longest=room)
+        except ValueError as error:
+            raise ToolValidationError(
+                f"The name {server_name!r} of the server has {len(server_name)} characters, which leaves "
+                f"{max(room, 0)} of the {_LONGEST_NAME} that Claude Code allows for the whole name of a tool. Give the "
+                "server a shorter name."
+            ) from error
+
+    def full(self, name: str) -> str:
+        """The full name of a tool, as the model sees it."""
+        return self.prefix + self.of(name)
 
 
 def listed_schema(tool_name: str, description: str, schema: object) -> dict[str, Any]:
@@ -310,7 +308,7 @@ def to_claude(
 
     Claude Code shows them as `mcp__<name>__<tool>`: `allowed_tools` gives these names. The key in
     `mcp_servers` is what it uses for `<name>`. A tool whose name has other characters than ASCII letters,
-    digits, `_` and `-`, or too many, is listed under a name that fits: see `names_in_claude`.
+    digits, `_` and `-`, or too many, is listed under a name that fits: see `ClaudeNames`.
 
     A result of up to `max_result_chars` characters stays in the conversation; a tool's own
     `metadata["anthropic/maxResultSizeChars"]` wins, and `None` leaves Claude Code's limit. With
@@ -332,10 +330,10 @@ def to_claude(
         Unsupported: the root of an input schema cannot be written as one object, or an argument has a name that
             the Anthropic API refuses.
     """
-    check_server_name(name)
+    wire = ClaudeNames(name)  # an invalid name is refused before the tools are looked at
     longest = None if can_read_files else max_result_chars
     named = {own: _readable(_checked(tool), longest, can_read_files) for own, tool in by_name(tools).items()}
-    wire = names_in_claude(name, named)
+    wire.add(named)
     offered = {wire.of(own): tool for own, tool in named.items()}
     listed = types.ListToolsResult(
         tools=[
@@ -420,10 +418,9 @@ def allowed_tools(server_name: str, tools: Iterable[Tool]) -> list[str]:
     Raises:
         ToolValidationError: `tools` is not a list of hikidashi tools, or the name of the server is invalid.
     """
-    check_server_name(server_name)
-    names = [tool.name for tool in neutral_tools(tools)]
-    wire = names_in_claude(server_name, names)
-    return [wire_name(server_name, wire.of(name)) for name in names]
+    wire, names = ClaudeNames(server_name), [tool.name for tool in neutral_tools(tools)]
+    wire.add(names)
+    return list(map(wire.full, names))
 
 
 def _checked(tool: Tool) -> Tool:
