@@ -41,45 +41,42 @@ __all__ = [
 ]
 
 
-class TextContent(TypedDict):
-    """Text for the model."""
-
-    type: Literal["text"]
-    text: str
+class _Block(TypedDict):
     annotations: NotRequired[dict[str, Any]]
     _meta: NotRequired[dict[str, Any]]
 
 
-class ImageContent(TypedDict):
+class TextContent(_Block):
+    """Text for the model."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ImageContent(_Block):
     """An image, base64 in `data`."""
 
     type: Literal["image"]
     data: str
     mimeType: str
-    annotations: NotRequired[dict[str, Any]]
-    _meta: NotRequired[dict[str, Any]]
 
 
-class AudioContent(TypedDict):
+class AudioContent(_Block):
     """Audio, base64 in `data`."""
 
     type: Literal["audio"]
     data: str
     mimeType: str
-    annotations: NotRequired[dict[str, Any]]
-    _meta: NotRequired[dict[str, Any]]
 
 
-class EmbeddedResource(TypedDict):
+class EmbeddedResource(_Block):
     """A document or file: `resource` has a `uri`, and `text` or a base64 `blob`."""
 
     type: Literal["resource"]
     resource: dict[str, Any]
-    annotations: NotRequired[dict[str, Any]]
-    _meta: NotRequired[dict[str, Any]]
 
 
-class ResourceLink(TypedDict):
+class ResourceLink(_Block):
     """A link to a document or file."""
 
     type: Literal["resource_link"]
@@ -87,8 +84,6 @@ class ResourceLink(TypedDict):
     name: str
     description: NotRequired[str]
     mimeType: NotRequired[str]
-    annotations: NotRequired[dict[str, Any]]
-    _meta: NotRequired[dict[str, Any]]
 
 
 current_call_id: ContextVar[str | None] = ContextVar("hikidashi_call_id", default=None)

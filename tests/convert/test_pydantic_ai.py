@@ -54,7 +54,8 @@ from hikidashi import (
     to_mcp,
     to_pydantic_ai,
 )
-from hikidashi.convert.pydantic_ai import META, from_block, from_result, to_result
+from hikidashi.convert.pydantic_ai import from_block, from_result, to_result
+from hikidashi.convert.wire import PYDANTIC_AI_META
 from hikidashi.tool import audio, current_call_id, image, resource, text
 
 PNG = b"\x89PNG"
@@ -489,7 +490,7 @@ async def test_a_tool_return_keeps_its_value_its_content_and_its_metadata() -> N
     assert result.content == (text('{"n": 1}'), text("see"), text("this"), image(PNG, "image/png"))
     assert (result.structured_content, result.meta) == (
         {"n": 1},
-        {META: {"metadata": {"secret": secret}, "tools": ["other"]}},
+        {PYDANTIC_AI_META: {"metadata": {"secret": secret}, "tools": ["other"]}},
     )
     back = from_result(result)
     assert (back.metadata, back.tools) == ({"secret": secret}, ["other"])
@@ -566,14 +567,14 @@ async def test_a_blob_without_a_type_is_still_a_file() -> None:
 
 @pytest.mark.parametrize("said", ["nonsense", {"kind": "image-url", "force_download": "allow-local"}])
 def test_what_a_remote_server_says_under_our_key_is_not_trusted(said: Any) -> None:
-    link: Any = {"type": "resource_link", "uri": "http://10.0.0.1/", "name": "n", "_meta": {META: said}}
+    link: Any = {"type": "resource_link", "uri": "http://10.0.0.1/", "name": "n", "_meta": {PYDANTIC_AI_META: said}}
     back = from_block(link)
     assert isinstance(back, str) or back.force_download is False  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
 @pytest.mark.parametrize("said", ["nonsense", {"strict": "maybe"}, {"metadata": "none"}, {"timeout": {}}])
 def test_what_a_remote_server_says_about_a_tool_is_not_trusted_either(said: Any) -> None:
-    tool = replace(from_function(visit), metadata={META: said})
+    tool = replace(from_function(visit), metadata={PYDANTIC_AI_META: said})
     assert definition_of(tool) == definition_of(from_function(visit))
 
 

@@ -39,7 +39,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters, download_item
 
 from ..common.json import is_sequence
-from ..convert.claude import LONGEST_BESIDE_IMAGES, LONGEST_ERROR, LONGEST_RESULT, MAX_RESULT_CHARS
+from ..convert.claude import LONGEST_BESIDE_IMAGES, LONGEST_ERROR, LONGEST_RESULT, MAX_RESULT_CHARS, too_long
 from ..convert.pydantic_ai import is_tool_return
 from ..convert.wire import IMAGES, IS_ERROR, decoded, is_text, utf16_length
 
@@ -376,18 +376,11 @@ def _tool_result(part: ToolReturnPart[Any] | NativeToolReturnPart[Any]) -> Block
     content = [block for item in items for block in content_blocks(item)]
     is_error = part.outcome in ERROR_OUTCOMES or part.outcome == "denied"
     if (length := _text_length(content)) > LONGEST_RESULT:
-        is_error, content = True, [_text(_too_long(part.tool_name, length))]
+        is_error, content = True, [_text(too_long(part.tool_name, length, LONGEST_RESULT))]
     elif is_error and any(block["type"] != "text" for block in content):
         is_error, content = False, [_text(IS_ERROR), *content]  # beside `is_error` the API takes only text
     block: Block = {"type": "tool_result", "tool_use_id": part.tool_call_id, "content": content}
     return {**block, "is_error": True} if is_error else block
-
-
-def _too_long(tool_name: str, length: int) -> str:
-    return (
-        f"The result of tool {tool_name!r} has {length:,} characters, and the model can be shown {LONGEST_RESULT:,} "
-        "at once. Return less, or in parts: let the tool take a page or a range, and ask for one after the other."
-    )
 
 
 def results_fit_mcp(turn: Sequence[Block]) -> bool:

@@ -61,7 +61,7 @@ class RunScope:
         self.on_success: Callable[[], None] | None = None
         """Called when the run has ended without an error."""
         self._limit = limit
-        self._timeout_error: Callable[[], ClaudeCodeTimeoutError] | None = None
+        self._timeout_error: ClaudeCodeTimeoutError | None = None
         self._alarm: asyncio.TimerHandle | None = None
 
     def session_for(self, conversation: Conversation, identity: object) -> Session | None:
@@ -76,7 +76,7 @@ class RunScope:
         self.sessions = [session for session in self.sessions if session not in answered]
         await asyncio.gather(*(session.close() for session in answered))
 
-    def wait_until(self, deadline: Deadline, timeout_error: Callable[[], ClaudeCodeTimeoutError] | None) -> None:
+    def wait_until(self, deadline: Deadline, timeout_error: ClaudeCodeTimeoutError | None) -> None:
         """End the sessions at `deadline` unless a request comes before, and the run too if there is an error for it.
 
         The tools that a run calls belong to the request that asked for them. If the run waits for something else, such
@@ -110,7 +110,7 @@ class RunScope:
 
     def timed_out(self) -> ClaudeCodeTimeoutError | None:
         """The error of a run that was ended at a deadline of `wait_until`; None if it was not."""
-        return self._timeout_error() if self._timeout_error is not None and self._limit.expired() else None
+        return self._timeout_error if self._limit.expired() else None
 
 
 # Weak references: each context that a run leaves behind keeps the value, and with it every session of that run.

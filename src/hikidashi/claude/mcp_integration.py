@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Union, runtime_checkable
 
-from ..convert.claude import to_claude
+from ..convert.claude import sdk_tool, to_claude
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
@@ -28,7 +28,6 @@ from .tool_converter import (
     context_for,
     neutral_tool,
     readable_response,
-    sdk_tool,
 )
 from .toolsets import has_tools, sources
 

@@ -43,7 +43,7 @@ from .launch import Launch, Question, RunScope, WarmSessions, current_scope, lau
 from .limits import Guard, Tally
 from .request import AgentTools, get_current_run_context
 from .restrictions import ParameterRestrictions, Restrictions
-from .session import Deadline, Session
+from .session import Deadline
 from .settings import ClaudeCodeModelSettings, checked, overridden
 from .stream import ClaudeCodeStreamedResponse
 
@@ -334,16 +334,12 @@ class ClaudeCodeModel(Model[Any]):
         (question if session is None else session).guard.begin(run, settings.max_turns)
         if scope is not None and session is None:
             await scope.end_answered(question.conversation)
-
-        async def begin() -> Session:
-            return await launch(self._launch, question, scope, deadline)
-
         if session is not None:
             await session.continue_with(question.conversation)
         response = ClaudeCodeStreamedResponse(
             model_request_parameters=parameters,
             session=session or await launch(self._launch, question, scope, deadline, self._warm),
-            _relaunch=begin,
+            _relaunch=partial(launch, self._launch, question, scope, deadline),
             _deadline=deadline,
             _requested_model=self._model_name,
             _native_output=parameters.output_mode == "native",
@@ -363,7 +359,7 @@ class ClaudeCodeModel(Model[Any]):
         if scope is not None and session.is_waiting:
             called = [call.tool_name for call in response.get().tool_calls]
             running = [name for name in called if question.parameters.tool_defs[name].kind == "function"]
-            late = partial(deadline.passed, f"pydantic-ai to run {', '.join(map(repr, running))}", self._model_name)
+            late = deadline.passed(f"pydantic-ai to run {', '.join(map(repr, running))}", self._model_name)
             scope.wait_until(deadline, late if running else None)
         if self._warm.count and question.is_new and response.complete:
             self._prepare_again = again = partial(prepare, self._launch, question, self._warm)

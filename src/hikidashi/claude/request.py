@@ -109,7 +109,7 @@ def for_request(
             return ToolResult.error(refusal)
         async with order.admitted(alone=definition.sequential):
             for listener in listeners:
-                listener.tool_called(definition)
+                listener(definition)
             return await tool.call(arguments)
 
     return replace(tool, description=description, input_schema=schema, annotations=hints, call=call)

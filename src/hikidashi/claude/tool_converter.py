@@ -43,13 +43,13 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "claude,pydantic-ai") from error
 try:
-    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, ToolAnnotations
+    from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
 except ImportError as error:
     raise MissingExtra("claude-agent-sdk", "claude,pydantic-ai") from error
 
-from ..convert.claude import MAX_RESULT_CHARS, readable_result, to_claude
-from ..convert.pydantic_ai import META, is_tool_return, to_result, tool_of
-from ..convert.wire import failed_tool, object_schema
+from ..convert.claude import readable_result, sdk_tool, to_claude
+from ..convert.pydantic_ai import is_tool_return, to_result, tool_of
+from ..convert.wire import PYDANTIC_AI_META, failed_tool
 from .deps_support import DepsContext
 from .history import returned_with_downloads
 from .limits import Guard
@@ -153,11 +153,7 @@ _MCP_BLOCKS = (
 
 
 def check_tool(name: object, function: object) -> None:
-    """Raise unless a tool of this name can call this function.
-
-    Raises:
-        ToolValidationError: the name is empty, or the function is not callable.
-    """
+    """Raise `ToolValidationError` unless a tool of this name can call this function."""
     if not isinstance(name, str) or not name.strip():
         raise ToolValidationError(f"A tool needs a name, got {name!r}. Give it one with `Tool(function, name=...)`.")
     if not callable(function):
@@ -167,11 +163,7 @@ def check_tool(name: object, function: object) -> None:
 
 
 def check_names(names: object) -> None:
-    """Raise unless `names` is a collection of names, or `None`.
-
-    Raises:
-        ToolValidationError: it is something else, such as one name.
-    """
+    """Raise `ToolValidationError` unless `names` is a collection of names, or `None`."""
     if names is None:
         return
     if isinstance(names, str | bytes) or not is_iterable(names) or not isinstance(names, Collection):
@@ -183,11 +175,7 @@ def check_names(names: object) -> None:
 
 
 def check_schema(schema: object, place: str, name: str | None) -> dict[str, Any]:
-    """`schema`, if it is a JSON Schema object.
-
-    Raises:
-        ToolValidationError: it is not.
-    """
+    """`schema`, if it is a JSON Schema object; else a `ToolValidationError` is raised."""
     if is_object(schema):
         return schema
     kind = type(schema).__name__
@@ -312,7 +300,7 @@ def _result_of_tool_return(value: ToolReturn[Any]) -> ToolResult:
     result = to_result(value)
     # Claude Code shows structured content in place of the text, so what only repeats the text is left out.
     structured = result.structured_content if is_whole(value.return_value, result) else None
-    meta = {key: item for key, item in result.meta.items() if key != META}
+    meta = {key: item for key, item in result.meta.items() if key != PYDANTIC_AI_META}
     return replace(result, structured_content=structured, meta=meta)
 
 
@@ -370,23 +358,8 @@ def neutral_tool(
         description = getattr(tool, "description", None)
         definition = ToolDefinition(name=tool.name, description=description, parameters_json_schema=schema)
     neutral = tool_of(definition, call)
-    metadata = {key: value for key, value in neutral.metadata.items() if key != META}
+    metadata = {key: value for key, value in neutral.metadata.items() if key != PYDANTIC_AI_META}
     return replace(neutral, output_schema=None, metadata=metadata)
-
-
-def sdk_tool(tool: NeutralTool, handler: Handler) -> SdkMcpTool[Any]:
-    """`tool` as an `SdkMcpTool` that `handler` runs.
-
-    Raises:
-        Unsupported: the root of the input schema cannot be written as one object; see `root_schema`.
-    """
-    return SdkMcpTool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=object_schema(tool, "Claude Code", for_claude=True),
-        handler=handler,
-        annotations=ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=MAX_RESULT_CHARS),
-    )
 
 
 def readable_response(tool_name: str, result: ToolResult) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -61,9 +61,11 @@ __all__ = [
     "listed_schema",
     "mark_for_one_conversation",
     "readable_result",
+    "sdk_tool",
     "shown_name",
     "to_claude",
     "to_claude_tool",
+    "too_long",
     "with_readable_error",
 ]
 
@@ -196,8 +198,7 @@ def readable_result(tool_name: str, result: ToolResult, *, longest: int | None =
         result = replace(whole, content=(*whole.content, text(note)), is_error=True)
     elif list(result.content) != shown:
         result = replace(result, content=tuple(shown))
-    if longest is not None and (problem := _too_long(result, min(longest, MAX_RESULT_CHARS))):
-        note = f"The result of tool {tool_name!r} {problem}"
+    if longest is not None and (note := _too_long(tool_name, result, min(longest, MAX_RESULT_CHARS))):
         logger.warning(note)
         return ToolResult.error(note)
     return with_readable_error(result)
@@ -259,18 +260,22 @@ def _file(media_type: str, data: str, uri: str) -> list[ContentBlock] | _Unreada
     return [resource(uri, written, media_type)]
 
 
-def _too_long(result: ToolResult, longest: int) -> str:
+def too_long(tool_name: str, length: int, limit: int, what: str = "") -> str:
+    """The error for a result of more than `limit` characters."""
+    return (
+        f"The result of tool {tool_name!r} has {length:,} characters, and the model can be shown {limit:,} {what}at "
+        "once. Return less, or in parts: let the tool take a page or a range, and ask for one after the other."
+    )
+
+
+def _too_long(tool_name: str, result: ToolResult, longest: int) -> str:
     beside_images = any(block["type"] == "image" for block in result.content)
     limit = min(longest, LONGEST_BESIDE_IMAGES) if beside_images else longest
     length = _length(result)
     if length <= limit:
         return ""
     what = "beside an image " if beside_images and length <= longest else ""
-    return (
-        f"has {length:,} characters, and the model can be shown {limit:,} {what}at once. Return less, or in parts: "
-        "let the tool take a page or a range, and ask for one after the other."
-        + (f" {_AGENT_MODE}" if length <= LONGEST_RESULT else "")
-    )
+    return too_long(tool_name, length, limit, what) + (f" {_AGENT_MODE}" if length <= LONGEST_RESULT else "")
 
 
 def _length(result: ToolResult) -> int:
@@ -391,12 +396,6 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
         Unsupported: the input schema has no `properties`, its root cannot be written as one object, or an argument
             has a name that the Anthropic API refuses.
     """
-    schema = object_schema(tool, "SdkMcpTool", for_claude=True)
-    if "properties" not in schema:
-        raise Unsupported(
-            f"the input schema of tool {tool.name!r} without `properties`", "SdkMcpTool", "Use `to_claude` instead."
-        )
-
     limit = tool.metadata.get("anthropic/maxResultSizeChars", MAX_RESULT_CHARS)
 
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -406,9 +405,32 @@ def to_claude_tool(tool: Tool) -> SdkMcpTool[Any]:
             result = readable_result(tool.name, result, longest=limit if isinstance(limit, int) else None)
         return {"content": list(result.blocks), "is_error": result.is_error}
 
-    annotations = ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=limit)
+    converted = sdk_tool(tool, handler, limit=limit, target="SdkMcpTool")
+    if "properties" not in as_object(converted.input_schema):
+        raise Unsupported(
+            f"the input schema of tool {tool.name!r} without `properties`", "SdkMcpTool", "Use `to_claude` instead."
+        )
+    return converted
+
+
+def sdk_tool(
+    tool: Tool,
+    handler: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]],
+    *,
+    limit: int = MAX_RESULT_CHARS,
+    target: str = "Claude Code",
+) -> SdkMcpTool[Any]:
+    """`tool` as an `SdkMcpTool` that `handler` runs, with results of up to `limit` characters.
+
+    Raises:
+        Unsupported: the root of the input schema cannot be written as one object; see `root_schema`.
+    """
     return SdkMcpTool(
-        name=tool.name, description=tool.description, input_schema=schema, handler=handler, annotations=annotations
+        name=tool.name,
+        description=tool.description,
+        input_schema=object_schema(tool, target, for_claude=True),
+        handler=handler,
+        annotations=ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=limit),
     )
 
 

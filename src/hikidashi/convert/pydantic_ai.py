@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Protocol, TypeGuard, cast, overload, runtime_checkable
+from typing import Any, Literal, TypeGuard, cast, overload
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator, core_schema
@@ -73,16 +73,14 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-__all__ = ["CallListener", "ToolsetTools", "call_listeners", "from_pydantic_ai", "to_pydantic_ai"]
-
-META = PYDANTIC_AI_META
+__all__ = ["ToolsetTools", "call_listeners", "from_pydantic_ai", "to_pydantic_ai"]
 
 _URLS: Mapping[str, Callable[..., FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
 
 
 def own_meta(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The value of hikidashi's key in `_meta`."""
-    return mapping((meta or {}).get(META))
+    return mapping((meta or {}).get(PYDANTIC_AI_META))
 
 
 def is_tool_return(value: object) -> TypeGuard[ToolReturn[Any]]:
@@ -119,7 +117,7 @@ def from_result(result: ToolResult) -> Any:
     if not result.meta:
         return value
     own = own_meta(result.meta)
-    metadata = own.get("metadata") if set(result.meta) == {META} else dict(result.meta)
+    metadata = own.get("metadata") if set(result.meta) == {PYDANTIC_AI_META} else dict(result.meta)
     return ToolReturn(return_value=value, metadata=metadata, tools=strings(own.get("tools")) or None)
 
 
@@ -171,7 +169,7 @@ def _from_tool_return(answer: ToolReturn[Any]) -> ToolResult:
         content=(*result.content, *_user_blocks(extra)),
         structured_content=result.structured_content,
         is_error=result.is_error,
-        meta={**result.meta, **({META: extras} if extras else {})},
+        meta={**result.meta, **({PYDANTIC_AI_META: extras} if extras else {})},
     )
 
 
@@ -208,7 +206,7 @@ def _binary_block(item: BinaryContent) -> ContentBlock:
         uri = item.identifier if ":" in item.identifier else f"attachment:{item.identifier}"
         block = resource(uri, item.data, item.media_type)
     if item.vendor_metadata:
-        block["_meta"] = {META: {"vendor_metadata": item.vendor_metadata}}
+        block["_meta"] = {PYDANTIC_AI_META: {"vendor_metadata": item.vendor_metadata}}
     return block
 
 
@@ -218,7 +216,12 @@ def _link(item: FileUrl) -> ContentBlock:
         extras["force_download"] = item.force_download
     if item.vendor_metadata:
         extras["vendor_metadata"] = item.vendor_metadata
-    link: ContentBlock = {"type": "resource_link", "uri": item.url, "name": item.identifier, "_meta": {META: extras}}
+    link: ContentBlock = {
+        "type": "resource_link",
+        "uri": item.url,
+        "name": item.identifier,
+        "_meta": {PYDANTIC_AI_META: extras},
+    }
     with suppress(ValueError):  # the media type cannot be inferred from the URL
         link["mimeType"] = item.media_type
     return link
@@ -268,7 +271,7 @@ def tool_of(definition: ToolDefinition, call: Callable[[dict[str, Any]], Awaitab
 def definition_of(tool: Tool) -> ToolDefinition:
     """The definition of `tool`; annotations and `_meta` are where pydantic-ai has those of MCP tools."""
     carried = _carried_by(tool)
-    meta = {key: value for key, value in tool.metadata.items() if key != META}
+    meta = {key: value for key, value in tool.metadata.items() if key != PYDANTIC_AI_META}
     if tool.aliases:
         meta[ALIASES] = list(tool.aliases)
     metadata = dict(carried.get("metadata", {}))
@@ -316,7 +319,7 @@ def _carried(definition: ToolDefinition, metadata: Mapping[str, Any]) -> dict[st
         carried["return_schema"] = definition.return_schema
     if metadata:
         carried["metadata"] = dict(metadata)
-    return {META: carried} if carried else {}
+    return {PYDANTIC_AI_META: carried} if carried else {}
 
 
 def _carried_by(tool: Tool) -> _Carried:
@@ -330,22 +333,14 @@ def _carried_by(tool: Tool) -> _Carried:
 # tools run, the hooks of a capability around a call do not.
 
 
-@runtime_checkable
-class CallListener(Protocol):
-    """A capability that is notified of calls which pydantic-ai does not run."""
-
-    def tool_called(self, tool: ToolDefinition) -> None:
-        """`tool` is about to run."""
-        ...
-
-
-def call_listeners(run: RunContext[Any] | None) -> list[CallListener]:
-    """The capabilities of a run that are notified of calls."""
-    found: list[CallListener] = []
+def call_listeners(run: RunContext[Any] | None) -> list[Callable[[ToolDefinition], None]]:
+    """The methods `tool_called` of the capabilities of a run, to call with the tool that is about to run."""
+    found: list[Callable[[ToolDefinition], None]] = []
 
     def visit(capability: AbstractCapability[Any]) -> None:
-        if isinstance(capability, CallListener):
-            found.append(capability)
+        listener: Callable[[ToolDefinition], None] | None = getattr(capability, "tool_called", None)
+        if listener is not None:
+            found.append(listener)
 
     if run is not None and run.root_capability is not None:
         run.root_capability.apply(visit)
@@ -653,7 +648,7 @@ async def _run(
     except ModelRetry as error:
         return ToolResult.error(error.message)
     except ToolFailed as error:
-        return replace(ToolResult.error(error.message), meta={META: {"outcome": "failed"}})
+        return replace(ToolResult.error(error.message), meta={PYDANTIC_AI_META: {"outcome": "failed"}})
     except ApprovalRequired as error:
         raise _needs_approval(name) from error
     except CallDeferred as error:

@@ -103,14 +103,11 @@ def _with_object_root(schema: Schema, for_claude: bool) -> Schema:
     composed = {key: value for key, value in schema.items() if key not in kept}
     flat = {**_flat(composed, schema, frozenset({"#"}), is_root=True), **kept}
     if not _may_be_object(flat, schema):
-        raise _NoObjectRoot(f"whose root {_about_root(flat)}", _ONE_OBJECT)
+        why = f"type is {flat['type']!r}" if "type" in flat else "allows no object"
+        raise _NoObjectRoot(f"whose root {why}", _ONE_OBJECT)
     flat = {**({} if "type" in flat else {"type": "object"}), **flat, "type": "object"}
     _check_references(schema, flat)
     return flat
-
-
-def _about_root(flat: Schema) -> str:
-    return f"type is {flat['type']!r}" if "type" in flat else "allows no object"
 
 
 def _flat(schema: object, document: Schema, seen: frozenset[str], *, is_root: bool = False) -> Schema:
@@ -277,7 +274,10 @@ def _json(schema: object) -> Schema:
     try:
         written = json.dumps(body, allow_nan=False)
     except TypeError:
-        written = _rewritten(body)
+        try:
+            written = json_text(body)
+        except Unsupported as error:
+            raise _NoObjectRoot(f"which holds {error.what}", "Leave it out, or write it as JSON.") from error
         body = Schema(json.loads(written))
     except ValueError as error:
         raise _NoObjectRoot(
@@ -292,13 +292,6 @@ def _json(schema: object) -> Schema:
 
 def _too_deep() -> _NoObjectRoot:
     return _NoObjectRoot(f"which is nested more than {_DEPTH} levels deep", "Refer to a definition in `$defs` instead.")
-
-
-def _rewritten(schema: Schema) -> str:
-    try:
-        return json_text(schema)
-    except Unsupported as error:
-        raise _NoObjectRoot(f"which holds {error.what}", "Leave it out, or write it as JSON.") from error
 
 
 def _deeper_than(value: object, levels: int) -> bool:
