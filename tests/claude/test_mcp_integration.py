@@ -195,7 +195,7 @@ def test_names_of_another_type_are_refused(function: Any, names: Any, got: str) 
 
 @pytest.mark.parametrize("name", [3, None, "", b"x"])
 def test_a_server_needs_a_name(name: Any) -> None:
-    with pytest.raises(ToolValidationError, match="`server_name` must be"):
+    with pytest.raises(ToolValidationError, match=r"text, got|no tools of a server called ''"):
         create_mcp_server_from_tools(FunctionToolset([add]), server_name=name)
 
 

@@ -39,29 +39,27 @@ TYPES: list[tuple[str, Any, dict[str, Any], object]] = [
 ]
 
 
-@pytest.mark.parametrize("tool_execution", ["mcp", "agent"])
 @pytest.mark.parametrize(("label", "output_type", "value", "expected"), TYPES, ids=[row[0] for row in TYPES])
 async def test_tool_output(
-    claude_code: ClaudeCode, tool_execution: str, label: str, output_type: Any, value: dict[str, Any], expected: object
+    claude_code: ClaudeCode, label: str, output_type: Any, value: dict[str, Any], expected: object
 ) -> None:
     tool = "final_result_River" if label == "union" else "final_result"
-    model, server = claude_code([call(tool, value)], tool_execution=tool_execution)
+    model, server = claude_code([call(tool, value)], tool_execution="mcp" if label == "union" else "agent")
     result = await Agent(model, output_type=output_type).run("Tell me.")
     assert result.output == expected
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("tool_execution", ["mcp", "agent"])
 @pytest.mark.parametrize(("label", "output_type", "value", "expected"), TYPES, ids=[row[0] for row in TYPES])
 async def test_native_output(
-    claude_code: ClaudeCode, tool_execution: str, label: str, output_type: Any, value: dict[str, Any], expected: object
+    claude_code: ClaudeCode, label: str, output_type: Any, value: dict[str, Any], expected: object
 ) -> None:
     wrapped = {"result": {"kind": "River", "data": value}} if label == "union" else value
 
     def script(request: RecordedRequest) -> Answer:
         return say("Done.") if request.tool_results else call("StructuredOutput", wrapped)
 
-    model, server = claude_code(script, tool_execution=tool_execution)
+    model, server = claude_code(script, tool_execution="mcp" if label == "union" else "agent")
     types = [City, River] if label == "union" else output_type
     result = await Agent(model, output_type=NativeOutput(types)).run("Tell me.")
     assert result.output == expected

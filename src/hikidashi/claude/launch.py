@@ -58,11 +58,14 @@ class RunScope:
         """The sessions that end with the run."""
         self.ended = False
         """Whether the run is over."""
-        self.on_success: Callable[[], None] | None = None
-        """Called when the run has ended without an error."""
+        self._on_success: Callable[[], None] | None = None
         self._limit = limit
         self._timeout_error: ClaudeCodeTimeoutError | None = None
         self._alarm: asyncio.TimerHandle | None = None
+
+    def on_success(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the run has ended without an error, in place of the one given before."""
+        self._on_success = callback
 
     def session_for(self, conversation: Conversation, identity: object) -> Session | None:
         """The live session that can take the last turn of `talk`, if any."""
@@ -112,6 +115,11 @@ class RunScope:
         """The error of a run that was ended at a deadline of `wait_until`; None if it was not."""
         return self._timeout_error if self._limit.expired() else None
 
+    def succeeded(self) -> None:
+        """Run the callback of `on_success`."""
+        if self._on_success is not None:
+            self._on_success()
+
 
 # Weak references: each context that a run leaves behind keeps the value, and with it every session of that run.
 _scopes: ContextVar[Mapping[int, weakref.ref[RunScope]]] = ContextVar("hikidashi_claude_code_runs")
@@ -146,8 +154,7 @@ async def run_scope(model: object) -> AsyncGenerator[None]:
         if late is None:
             raise
         raise late from error
-    if scope.on_success is not None:
-        scope.on_success()
+    scope.succeeded()
 
 
 _MAX_AGE = 300.0

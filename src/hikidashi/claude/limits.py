@@ -41,6 +41,10 @@ class Tally:
         self._failed: set[str] = set()
         self._succeeded: set[str] = set()
 
+    def next_request(self, turns: int) -> None:
+        """Count the turns of the request before."""
+        self.extra_requests += max(0, turns - 1)
+
     def next_turn(self) -> None:
         """Close the counts of the turn before."""
         kept = {name: count for name, count in self._retries.items() if name not in self._succeeded}
@@ -75,8 +79,7 @@ class Guard:
             tally: the counts of the run.
             parked: the tools whose calls go to pydantic-ai, by their names in Claude Code.
         """
-        self.on_limit: Callable[[Exception], None] = lambda _: None
-        """Called with the error when a limit is reached."""
+        self._end: Callable[[Exception], None] = lambda _: None
         self._tally = tally
         self._parked = parked
         self._run: RunContext[Any] | None = None
@@ -89,9 +92,13 @@ class Guard:
         self._ended = False
         self._unanswered: list[asyncio.Future[None]] = []
 
+    def on_limit(self, end: Callable[[Exception], None]) -> None:
+        """Call `end` with the error when a limit is reached, in place of the callback given before."""
+        self._end = end
+
     def begin(self, run: RunContext[Any] | None, max_turns: int | None) -> None:
         """Start to count for a request of `run`."""
-        self._tally.extra_requests += max(0, self._turns - 1)
+        self._tally.next_request(self._turns)
         self._turns, self._used, self._run = 0, RequestUsage(), run
         self._max_turns = DEFAULT_MAX_TURNS if run is None and max_turns is None else max_turns
 
@@ -116,7 +123,7 @@ class Guard:
         """End the request with `error`; the first one counts."""
         if not self._ended:
             self._ended = True
-            self.on_limit(error)
+            self._end(error)
 
     def release(self) -> None:
         """Cancel the calls that are never answered: the session is over."""

@@ -42,7 +42,7 @@ from .history import with_downloads
 from .launch import Launch, Question, RunScope, WarmSessions, current_scope, launch, prepare, run_scope
 from .limits import Guard, Tally
 from .request import AgentTools, get_current_run_context
-from .restrictions import ParameterRestrictions, Restrictions
+from .restrictions import ParameterRestrictions, checked_restrictions
 from .session import Deadline
 from .settings import ClaudeCodeModelSettings, checked, overridden
 from .stream import ClaudeCodeStreamedResponse
@@ -156,7 +156,7 @@ class ClaudeCodeModel(Model[Any]):
                     "its `preload` is for one conversation, and a model has many. Leave `preload` out, or give the "
                     "tools to the agent with `to_pydantic_ai_search(tools, preload=...)`",
                 )
-        restrictions = Restrictions(disallowed_tools, tool_parameter_restrictions)
+        restrictions = checked_restrictions(disallowed_tools, tool_parameter_restrictions)
         self._tools = AgentTools(restrictions)
         self._launch = Launch(
             model_name=model_name,
@@ -366,4 +366,4 @@ class ClaudeCodeModel(Model[Any]):
             if scope is None:
                 again()
             else:
-                scope.on_success = again
+                scope.on_success(again)

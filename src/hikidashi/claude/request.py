@@ -125,7 +125,7 @@ class AgentTools:
     """The toolsets that were registered with a model, and the tools of each of its requests."""
 
     def __init__(self, restrictions: Restrictions) -> None:
-        self._restrictions = restrictions.on(mcp_integration.DEFAULT_SERVER_NAME, _PARKED_SERVER)
+        self._restrictions = replace(restrictions, servers=(mcp_integration.DEFAULT_SERVER_NAME, _PARKED_SERVER))
         self._toolsets: list[Any] | None = None
         self._deps: object = None
         self._servers: dict[str, McpSdkServerConfig] = {}
@@ -156,7 +156,7 @@ class AgentTools:
             logger.warning("set_agent_toolsets() was called again: the tools registered before are replaced.")
         self._toolsets, self._deps = registered, deps
         self._servers = {server_name: config}
-        self._restrictions = self._restrictions.on(server_name, _PARKED_SERVER)
+        self._restrictions = replace(self._restrictions, servers=(server_name, _PARKED_SERVER))
 
     def server_with(
         self,

@@ -11,8 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, TypeGuard
 
@@ -36,24 +35,26 @@ _WITHOUT_HOOKS = "CLAUDE_CODE_SIMPLE"
 _RESTRICTIONS, _DISALLOWED = "tool_parameter_restrictions", "disallowed_tools"
 
 
+def checked_restrictions(disallowed: Iterable[str], parameters: ParameterRestrictions | None) -> Restrictions:
+    """The restrictions that a model was given, validated.
+
+    Raises:
+        InvalidSettingError: a name is not a string, or a restriction has an unknown type.
+    """
+    given: ParameterRestrictions = {} if parameters is None else parameters
+    return Restrictions(_checked_names(disallowed), _checked_parameters(given), given)
+
+
+@dataclass(frozen=True)
 class Restrictions:
     """Disallowed tools and restricted parameters."""
 
-    def __init__(self, disallowed: Iterable[str] = (), parameters: ParameterRestrictions | None = None) -> None:
-        """Validate the restrictions.
-
-        Raises:
-            InvalidSettingError: a name is not a string, or a restriction has an unknown type.
-        """
-        self.disallowed = _checked_names(disallowed)
-        self.servers: tuple[str, ...] = ()
-        self._parameters = _checked_parameters({} if parameters is None else parameters)
-
-    def on(self, *servers: str) -> Restrictions:
-        """The same for tools of this process, which are known by their own names and by those on `servers`."""
-        own = copy(self)
-        own.servers = servers
-        return own
+    disallowed: tuple[str, ...] = ()
+    parameters: Mapping[str, Mapping[str, _Rule]] = field(default_factory=dict[str, Mapping[str, "_Rule"]])
+    given: ParameterRestrictions = field(default_factory=dict[str, Mapping[str, Allowed]])
+    """The parameters as they were given, for errors."""
+    servers: tuple[str, ...] = ()
+    """The servers under which tools of this process are known too."""
 
     def disallows(self, tool: str) -> bool:
         """Whether a tool of this process is disallowed.
@@ -76,7 +77,7 @@ class Restrictions:
 
     def restricts(self, tool: str) -> bool:
         """Whether the tool has a restricted parameter."""
-        return any(self._matches(pattern, tool) for pattern in self._parameters)
+        return any(self._matches(pattern, tool) for pattern in self.parameters)
 
     def refusal(self, tool: str, arguments: object, schema: Mapping[str, Any] | None = None) -> str | None:
         """Why a call is refused, for the model to read; `None` if it is not.
@@ -84,7 +85,7 @@ class Restrictions:
         A parameter that is left out has the default that `schema` names, if it does; else it is not restricted.
         """
         given, properties = as_object(arguments), as_object((schema or {}).get("properties"))
-        for pattern, parameters in self._parameters.items():
+        for pattern, parameters in self.parameters.items():
             if not self._matches(pattern, tool):
                 continue
             for name, rule in parameters.items():
@@ -103,12 +104,12 @@ class Restrictions:
         Raises:
             InvalidSettingError: the environment turns hooks off.
         """
-        if not self._parameters:
+        if not self.parameters:
             return {}
         if environment.get(_WITHOUT_HOOKS, "").lower() not in ("", "0", "false", "no", "off"):
             raise InvalidSettingError(
                 _RESTRICTIONS,
-                self._parameters,
+                self.given,
                 f"`{_WITHOUT_HOOKS}` in the environment turns off the hooks that check tools of Claude Code. Unset it",
             )
 

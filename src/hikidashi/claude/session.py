@@ -254,7 +254,7 @@ class Session:
             resources: closed when the CLI has ended.
         """
         self.parked, self.guard, self._wire_name, self._identity = parked, guard, wire_name, identity
-        guard.on_limit = self._stop
+        guard.on_limit(self._stop)
         self.expected_tools = expected_tools
         self._held: list[WireMessage] = []
         self._waiting: frozenset[str] = frozenset()
@@ -322,7 +322,7 @@ class Session:
     def serve(self, parked: ParkedTools, guard: Guard, *, wire_name: Callable[[str], str], identity: object) -> None:
         """Serve a request for which a session with these would have been started."""
         self.parked, self.guard, self._wire_name, self._identity = parked, guard, wire_name, identity
-        guard.on_limit = self._stop
+        guard.on_limit(self._stop)
         self.is_reused = True
 
     def start_in_background(self) -> None:
