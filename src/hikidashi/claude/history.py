@@ -138,7 +138,7 @@ class WireMessage(TypedDict):
 
 
 @dataclass(frozen=True)
-class Conversation:
+class WireConversation:
     """A system prompt, and messages that end with the user's turn."""
 
     system: str
@@ -152,7 +152,7 @@ class Conversation:
 
 def conversation(
     messages: Sequence[ModelMessage], parameters: ModelRequestParameters, wire_name: Callable[[str], str]
-) -> Conversation:
+) -> WireConversation:
     """The conversation in `messages`; `wire_name` gives the name Claude Code knows a tool by.
 
     Raises:
@@ -175,7 +175,7 @@ def conversation(
     for turn in wire:
         # The API requires the results of a turn's calls before anything else in the next message.
         turn["content"].sort(key=lambda block: block["type"] != "tool_result")
-    return Conversation("\n\n".join(text for text in system if text), wire)
+    return WireConversation("\n\n".join(text for text in system if text), wire)
 
 
 def append_response(wire: list[WireMessage], response: ModelResponse, wire_name: Callable[[str], str]) -> None:

@@ -38,7 +38,7 @@ from ..common.unicode import well_formed
 from ..convert.claude import hooks_for_unknown, shown_name
 from ..convert.wire import root_schema
 from ..errors import ClaudeCodeTimeoutError
-from .history import Block, Conversation, Downloads, WireMessage, results_fit_mcp, transcript
+from .history import Block, Downloads, WireConversation, WireMessage, results_fit_mcp, transcript
 from .limits import Guard, Tally
 from .restrictions import Restrictions
 from .session import Deadline, ParkedTools, Session
@@ -67,14 +67,14 @@ class RunScope:
         """Call `callback` when the run has ended without an error, in place of the one given before."""
         self._on_success = callback
 
-    def session_for(self, conversation: Conversation, identity: object) -> Session | None:
-        """The live session that can take the last turn of `talk`, if any."""
+    def session_for(self, conversation: WireConversation, identity: object) -> Session | None:
+        """The live session that can take the last turn of `conversation`, if any."""
         if not results_fit_mcp(conversation.last):
             return None
         return next((session for session in self.sessions if session.can_continue(conversation, identity)), None)
 
-    async def end_answered(self, conversation: Conversation) -> None:
-        """End the sessions whose calls the last turn of `talk` answers: a new one takes their place."""
+    async def end_answered(self, conversation: WireConversation) -> None:
+        """End the sessions whose calls the last turn of `conversation` answers: a new one takes their place."""
         answered = [session for session in self.sessions if session.is_answered_by(conversation)]
         self.sessions = [session for session in self.sessions if session not in answered]
         await asyncio.gather(*(session.close() for session in answered))
@@ -345,10 +345,10 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Question:
+class ClaudeRequest:
     """One request to Claude Code."""
 
-    conversation: Conversation
+    conversation: WireConversation
     wire_name: Callable[[str], str]
     parked: ParkedTools
     server_tools: Sequence[ToolDefinition]
@@ -367,7 +367,7 @@ class Question:
 
     @property
     def identity(self) -> object:
-        """What must be equal for a session to continue with another question."""
+        """What must be equal for a session to continue with another request."""
         return self.started_with, id(self.deps)
 
     @property
@@ -404,7 +404,7 @@ class Question:
 
 
 async def launch(
-    start: Launch, question: Question, scope: RunScope | None, deadline: Deadline, warm: WarmSessions | None = None
+    start: Launch, request: ClaudeRequest, scope: RunScope | None, deadline: Deadline, warm: WarmSessions | None = None
 ) -> Session:
     """A session with the conversation whose last turn was sent: a new one, or one of `warm`.
 
@@ -412,43 +412,43 @@ async def launch(
         ClaudeCodeError: the CLI is missing, did not start, or not in time.
     """
     session = None
-    if warm is not None and question.is_new:
-        session = warm.take(question.warm_key, question.servers)
-    prompt: list[Block] | None = question.conversation.last
+    if warm is not None and request.is_new:
+        session = warm.take(request.warm_key, request.servers)
+    prompt: list[Block] | None = request.conversation.last
     if session is None:
-        session, prompt = await _created(start, question)
+        session, prompt = await _created(start, request)
     else:
-        session.serve(question.parked, question.guard, wire_name=question.wire_name, identity=question.identity)
+        session.serve(request.parked, request.guard, wire_name=request.wire_name, identity=request.identity)
     if scope is not None:
         scope.sessions.append(session)
     try:
         await session.start(deadline)
-        await session.begin(question.conversation.messages, prompt)
+        await session.begin(request.conversation.messages, prompt)
     except BaseException:
         await session.close()
         raise
     return session
 
 
-def prepare(start: Launch, question: Question, warm: WarmSessions) -> None:
-    """Start a CLI in the background for a question that begins a conversation as this one did."""
-    if not warm.want(question.warm_key):
+def prepare(start: Launch, request: ClaudeRequest, warm: WarmSessions) -> None:
+    """Start a CLI in the background for a request that begins a conversation as this one did."""
+    if not warm.want(request.warm_key):
         return
-    servers = {name: _with_same_tools(config) for name, config in question.servers.items()}
-    waiting = replace(question, servers=servers, guard=Guard(Tally()))
+    servers = {name: _with_same_tools(config) for name, config in request.servers.items()}
+    waiting = replace(request, servers=servers, guard=Guard(Tally()))
     with ExitStack() as resources:
-        session = _session(start, waiting, _options(start, waiting, resources, question.max_turns), resources)
-    warm.add(question.warm_key, session, servers)
+        session = _session(start, waiting, _options(start, waiting, resources, request.max_turns), resources)
+    warm.add(request.warm_key, session, servers)
 
 
-async def _created(start: Launch, question: Question) -> tuple[Session, list[Block] | None]:
-    """A session for `question`, not started yet, and the prompt to send to it."""
+async def _created(start: Launch, request: ClaudeRequest) -> tuple[Session, list[Block] | None]:
+    """A session for `request`, not started yet, and the prompt to send to it."""
     with ExitStack() as resources:
-        options = _options(start, question, resources, question.max_turns)
-        conversation = question.conversation
+        options = _options(start, request, resources, request.max_turns)
+        conversation = request.conversation
         prompt: list[Block] | None = conversation.last
-        if question.settings.resume is not None:
-            options.resume = question.settings.resume
+        if request.settings.resume is not None:
+            options.resume = request.settings.resume
         elif any(block["type"] == "tool_result" for block in conversation.last):
             # Results are not a prompt: Claude Code resumes the turn that was interrupted before them.
             options.env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
@@ -459,26 +459,26 @@ async def _created(start: Launch, question: Question) -> tuple[Session, list[Blo
             prompt = None
         elif len(conversation.messages) > 1:
             await _resume_from(options, conversation.messages[:-1])
-        return _session(start, question, options, resources), prompt
+        return _session(start, request, options, resources), prompt
 
 
-def _session(start: Launch, question: Question, options: ClaudeAgentOptions, resources: ExitStack) -> Session:
+def _session(start: Launch, request: ClaudeRequest, options: ClaudeAgentOptions, resources: ExitStack) -> Session:
     """A session with `options`, which owns `resources` from here on."""
     if start.customize is not None:
         options = start.customize(options)
     return Session(
         options,
-        question.parked,
-        question.guard,
-        wire_name=question.wire_name,
-        identity=question.identity,
-        expected_tools=question.expected_tools,
+        request.parked,
+        request.guard,
+        wire_name=request.wire_name,
+        identity=request.identity,
+        expected_tools=request.expected_tools,
         resources=resources.pop_all(),
     )
 
 
-def _options(start: Launch, question: Question, resources: ExitStack, max_turns: int | None) -> ClaudeAgentOptions:
-    settings, parameters, servers = question.settings, question.parameters, question.servers
+def _options(start: Launch, request: ClaudeRequest, resources: ExitStack, max_turns: int | None) -> ClaudeAgentOptions:
+    settings, parameters, servers = request.settings, request.parameters, request.servers
     folder = _private_folder(start, resources)
     fixed = _ENVIRONMENT | (_WITH_SUB_AGENTS if _SUB_AGENTS & set(_built_in(start)) else {})
     defaults = {name: value for name, value in fixed.items() if name not in os.environ}
@@ -489,7 +489,7 @@ def _options(start: Launch, question: Question, resources: ExitStack, max_turns:
     output = parameters.output_object if parameters.output_mode == "native" else None
     return ClaudeAgentOptions(
         model=start.model_name,
-        system_prompt=_system_prompt(question.conversation.system, folder),
+        system_prompt=_system_prompt(request.conversation.system, folder),
         tools=_built_in(start),
         # Naming the server allows each of its tools: a list of 10,000 names would not fit an argument.
         allowed_tools=[*start.allowed_tools, *(f"mcp__{shown_name(name)}" for name in servers)],
@@ -507,7 +507,7 @@ def _options(start: Launch, question: Question, resources: ExitStack, max_turns:
         include_partial_messages=True,
         max_buffer_size=_LONGEST_MESSAGE,
         verbatim_prompts=True,
-        hooks={**_hooks(question), **start.restrictions.hooks({**os.environ, **start.env})} or None,
+        hooks={**_hooks(request), **start.restrictions.hooks({**os.environ, **start.env})} or None,
         output_format=None if output is None else {"type": "json_schema", "schema": _output_schema(output)},
         **thinking(parameters.thinking),
     )
@@ -518,16 +518,16 @@ def _output_schema(output: OutputObjectDefinition) -> dict[str, Any]:
     return root_schema(output.json_schema, tool_name=output.name or "output", target="Claude Code")
 
 
-def _hooks(question: Question) -> dict[HookEvent, list[HookMatcher]]:
+def _hooks(request: ClaudeRequest) -> dict[HookEvent, list[HookMatcher]]:
     """Hooks that advise a model to search when it calls a tool that is not listed; the CLI only says it is unknown."""
-    defined = question.parameters.tool_defs.values()
+    defined = request.parameters.tool_defs.values()
     search = next((tool.name for tool in defined if tool.tool_kind == "tool-search"), None)
     if search is None:
         return {}
 
     def advice(names: list[str]) -> str:
         missing = ", ".join(map(repr, names))
-        return f"Not in your list of tools: {missing}. Search with {question.wire_name(search)} first."
+        return f"Not in your list of tools: {missing}. Search with {request.wire_name(search)} first."
 
     return hooks_for_unknown(advice)
 

@@ -39,7 +39,7 @@ from ..convert.claude import is_for_one_conversation
 from ..errors import InvalidSettingError
 from . import mcp_integration
 from .history import with_downloads
-from .launch import Launch, Question, RunScope, WarmSessions, current_scope, launch, prepare, run_scope
+from .launch import ClaudeRequest, Launch, RunScope, WarmSessions, current_scope, launch, prepare, run_scope
 from .limits import Guard, Tally
 from .request import AgentTools, get_current_run_context
 from .restrictions import ParameterRestrictions, checked_restrictions
@@ -322,7 +322,7 @@ class ClaudeCodeModel(Model[Any]):
             scope.begin_request()
         run = run or get_current_run_context()
         messages = await with_downloads(messages, {} if scope is None else scope.downloads)
-        question = self._tools.question(
+        request = self._tools.request(
             messages,
             parameters,
             settings,
@@ -330,16 +330,16 @@ class ClaudeCodeModel(Model[Any]):
             tally=Tally() if scope is None else scope.tally,
             server_runs_tools=self.tool_execution == "mcp",
         )
-        session = None if scope is None else scope.session_for(question.conversation, question.identity)
-        (question if session is None else session).guard.begin(run, settings.max_turns)
+        session = None if scope is None else scope.session_for(request.conversation, request.identity)
+        (request if session is None else session).guard.begin(run, settings.max_turns)
         if scope is not None and session is None:
-            await scope.end_answered(question.conversation)
+            await scope.end_answered(request.conversation)
         if session is not None:
-            await session.continue_with(question.conversation)
+            await session.continue_with(request.conversation)
         response = ClaudeCodeStreamedResponse(
             model_request_parameters=parameters,
-            session=session or await launch(self._launch, question, scope, deadline, self._warm),
-            _relaunch=partial(launch, self._launch, question, scope, deadline),
+            session=session or await launch(self._launch, request, scope, deadline, self._warm),
+            _relaunch=partial(launch, self._launch, request, scope, deadline),
             _deadline=deadline,
             _requested_model=self._model_name,
             _native_output=parameters.output_mode == "native",
@@ -347,10 +347,10 @@ class ClaudeCodeModel(Model[Any]):
         try:
             yield response
         finally:
-            await self._leave(response, question, scope, deadline)
+            await self._leave(response, request, scope, deadline)
 
     async def _leave(
-        self, response: ClaudeCodeStreamedResponse, question: Question, scope: RunScope | None, deadline: Deadline
+        self, response: ClaudeCodeStreamedResponse, request: ClaudeRequest, scope: RunScope | None, deadline: Deadline
     ) -> None:
         """Keep the session for the next request if there can be one, and end it otherwise."""
         session = response.session
@@ -358,11 +358,11 @@ class ClaudeCodeModel(Model[Any]):
             await session.close()
         if scope is not None and session.is_waiting:
             called = [call.tool_name for call in response.get().tool_calls]
-            running = [name for name in called if question.parameters.tool_defs[name].kind == "function"]
+            running = [name for name in called if request.parameters.tool_defs[name].kind == "function"]
             late = deadline.passed(f"pydantic-ai to run {', '.join(map(repr, running))}", self._model_name)
             scope.wait_until(deadline, late if running else None)
-        if self._warm.count and question.is_new and response.complete:
-            self._prepare_again = again = partial(prepare, self._launch, question, self._warm)
+        if self._warm.count and request.is_new and response.complete:
+            self._prepare_again = again = partial(prepare, self._launch, request, self._warm)
             if scope is None:
                 again()
             else:

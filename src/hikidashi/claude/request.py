@@ -26,7 +26,7 @@ from ..tool import Tool, ToolResult
 from . import mcp_integration
 from .deps_support import check_deps
 from .history import conversation
-from .launch import Question
+from .launch import ClaudeRequest
 from .limits import Guard, Tally
 from .restrictions import Restrictions
 from .session import ParkedTools
@@ -187,7 +187,7 @@ class AgentTools:
         ]
         return to_claude(offered, name=self._server_name)
 
-    def question(
+    def request(
         self,
         messages: list[ModelMessage],
         parameters: ModelRequestParameters,
@@ -196,8 +196,8 @@ class AgentTools:
         run: RunContext[Any] | None,
         tally: Tally,
         server_runs_tools: bool,
-    ) -> Question:
-        """The request as a question to Claude Code, with each of its tools.
+    ) -> ClaudeRequest:
+        """The request to Claude Code, with each of its tools.
 
         Raises:
             InvalidSettingError: `tool_choice` cannot be followed.
@@ -231,7 +231,7 @@ class AgentTools:
             servers[self._server_name] = config
         wire_name = self._wire_name(parked, run_here)
         choice = chosen.on_the_wire(wire_name, settings.parallel_tool_calls)
-        return Question(
+        return ClaudeRequest(
             conversation=conversation(messages, parameters, wire_name),
             wire_name=wire_name,
             parked=parked,

@@ -35,7 +35,7 @@ from pydantic_ai.tools import ToolDefinition
 from ..convert.claude import AFTER_CALLS, MAX_RESULT_CHARS, ClaudeNames, listed_schema
 from ..errors import ClaudeCodeTimeoutError, ToolValidationError
 from .failures import DeadlineError, failed_process
-from .history import Block, Conversation, WireMessage, append_response
+from .history import Block, WireConversation, WireMessage, append_response
 from .limits import Guard
 from .restrictions import Restrictions
 
@@ -290,8 +290,8 @@ class Session:
         """Whether a call waits for its result."""
         return bool(self._waiting)
 
-    def can_continue(self, conversation: Conversation, identity: object) -> bool:
-        """Whether `continue_with(talk)` leads to the same conversation as a new CLI would."""
+    def can_continue(self, conversation: WireConversation, identity: object) -> bool:
+        """Whether `continue_with(conversation)` leads to the same conversation as a new CLI would."""
         if not self.alive or self.parked.abandoned or self._identity != identity:
             return False
         missing = self._missing(conversation)
@@ -301,13 +301,13 @@ class Session:
         # A turn that waits takes results alone: a prompt beside them can only be sent as history.
         return answered >= self._waiting and (not self._waiting or len(answered) == len(missing))
 
-    def is_answered_by(self, conversation: Conversation) -> bool:
-        """Whether calls wait here, and the last turn of `talk` has all of their results."""
+    def is_answered_by(self, conversation: WireConversation) -> bool:
+        """Whether calls wait here, and the last turn of `conversation` has all of their results."""
         answered = {block["tool_use_id"] for block in conversation.last if block["type"] == "tool_result"}
         return bool(self._waiting) and self._waiting <= answered
 
-    def _missing(self, conversation: Conversation) -> list[Block] | None:
-        """The blocks of the last turn of `talk` that the CLI does not hold; None if it lacks an earlier turn.
+    def _missing(self, conversation: WireConversation) -> list[Block] | None:
+        """The blocks of the last turn of `conversation` that the CLI does not hold; None if it lacks an earlier turn.
 
         It holds some of them already if it ran some of the calls that the turn answers.
         """
@@ -373,8 +373,8 @@ class Session:
             except Exception as error:  # the CLI has ended: `messages` raises it
                 self._messages.put_nowait(error)
 
-    async def continue_with(self, conversation: Conversation) -> None:
-        """Send the last turn of `talk`: results of the calls that wait, or the next prompt."""
+    async def continue_with(self, conversation: WireConversation) -> None:
+        """Send the last turn of `conversation`: results of the calls that wait, or the next prompt."""
         blocks = self._missing(conversation) or []
         self._held = list(conversation.messages)
         self.is_reused = True

@@ -45,7 +45,7 @@ Rename = Callable[[str], str]
 
 
 @dataclass(frozen=True)
-class Source:
+class Unwrapped:
     """A toolset with `tools` by name, or one tool, and the names the agent gives its tools."""
 
     of: Any
@@ -61,7 +61,7 @@ class Source:
         return again
 
 
-def sources(given: object) -> Iterator[Source]:
+def sources(given: object) -> Iterator[Unwrapped]:
     """The toolsets and tools of agents, toolsets, tools, functions, and lists and mappings of these.
 
     Raises:
@@ -76,21 +76,21 @@ def has_tools(source: object) -> bool:
     return isinstance(getattr(source, "tools", None), Mapping)
 
 
-def _sources(given: Any, rename: Rename) -> Iterator[Source]:
+def _sources(given: Any, rename: Rename) -> Iterator[Unwrapped]:
     if has_tools(given):
-        yield Source(given, rename)
+        yield Unwrapped(given, rename)
     elif _is_agent(given):
         yield from _each(given.toolsets, rename)
     elif _is_toolset(given):
         yield from _of_toolset(given, rename)
     elif not isinstance(given, type) and (hasattr(given, "name") or hasattr(given, "function")):
-        yield Source(given, rename)
+        yield Unwrapped(given, rename)
     elif is_mapping(given):
         yield from _each(given.values(), rename)
     elif is_iterable(given) and not isinstance(given, str | bytes):
         yield from _each(given, rename)
     elif callable(given) and not isinstance(given, type):
-        yield Source(_tool_of(given), rename)
+        yield Unwrapped(_tool_of(given), rename)
     else:
         shown = f"{given!r:.80}"
         raise Unsupported(
@@ -109,12 +109,12 @@ def _is_toolset(given: object) -> TypeGuard[AbstractToolset[Any]]:
     return isinstance(given, AbstractToolset)
 
 
-def _each(items: Iterable[object], rename: Rename) -> Iterator[Source]:
+def _each(items: Iterable[object], rename: Rename) -> Iterator[Unwrapped]:
     for item in items:
         yield from _sources(item, rename)
 
 
-def _of_toolset(toolset: AbstractToolset[Any], rename: Rename) -> Iterator[Source]:
+def _of_toolset(toolset: AbstractToolset[Any], rename: Rename) -> Iterator[Unwrapped]:
     # By exact class: a subclass may call its tools in its own way, which would be lost.
     kind = type(toolset)
     if isinstance(toolset, CombinedToolset) and kind is CombinedToolset:
