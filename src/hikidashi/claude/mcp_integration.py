@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Union, runtime_checkable
 
-from ..convert.claude import sdk_tool, to_claude
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..tool import Tool as NeutralTool
 from ..tool import ToolResult
 from .deps_support import DepsContext
-from .tool_converter import (
+from .tool_converter import (  # which names both extras if one is missing, so `to_claude` comes through it too
     Handler,
     answer,
     call_of,
@@ -28,6 +27,8 @@ from .tool_converter import (
     context_for,
     neutral_tool,
     readable_response,
+    sdk_tool,
+    to_claude,
 )
 from .toolsets import has_tools, sources
 
