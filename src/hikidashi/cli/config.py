@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.text import Text
+
+from .output import print_beside, print_json, stdout
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from hikidashi.config import AgentConfig, Config, ServerConfig, SlackConfig, WebSearchConfig
     from hikidashi.config.sections import ConfigSection
     from hikidashi.errors import HikidashiError
@@ -32,7 +33,7 @@ Examples:
 config = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
-@config.callback(epilog=_EXAMPLES, short_help="Print an example of the config file, or check yours.")
+@config.callback(epilog=_EXAMPLES)
 def _config() -> None:  # pyright: ignore[reportUnusedFunction]
     """Print an example of the config file, or check yours: what is on, what is off, and why."""
 
@@ -66,8 +67,6 @@ def check(
     """
     from hikidashi.apps.factory import startup_problems
     from hikidashi.config import Config, check_config, find_config
-
-    from .output import print_json
 
     if path is not None and config_file is not None and path != config_file:
         raise typer.BadParameter(f"{path} is named too. Name one file.", param_hint="--config")
@@ -172,37 +171,25 @@ def _described(errors: Sequence[HikidashiError]) -> list[dict[str, Any]]:
 
 def _print_report(name: str, sections: Sequence[SectionStatus], problems: Sequence[dict[str, Any]]) -> None:
     """Print each section, and each problem with its line."""
-    from rich.text import Text
-
-    from .output import stdout
-
-    _print_lines(Text(), Text(name, "bold"))
+    console = stdout()
+    print_beside(console, Text(), Text(name, "bold"))
     for section in sections:
-        start = Text.assemble("\n  ", _MARKS[section.status], " ")
-        _print_lines(start, Text.assemble((section.name, "bold"), f" is {section.status}: {section.why}"))
+        console.print()
+        start = Text.assemble("  ", _MARKS[section.status], " ")
+        print_beside(console, start, Text.assemble((section.name, "bold"), f" is {section.status}: {section.why}"))
         widest = max(map(len, section.settings), default=0)
         for key, value in section.settings.items():
             shown = "-" if value is None else json.dumps(value, ensure_ascii=False).strip('"')
-            _print_lines(Text(f"      {key.ljust(widest)}  ", "dim"), Text(shown))
+            print_beside(console, Text(f"      {key.ljust(widest)}  ", "dim"), Text(shown))
     if sections and problems:
-        stdout().print()
+        console.print()
     for problem in problems:
         where = f"line {problem['line']}: " if problem["line"] is not None else ""
         key = f"{problem['key']}: " if problem["key"] else ""
         content = Text.assemble((where, "dim"), (key, "bold"), problem["reason"])
-        _print_lines(Text.assemble("  ", ("✗", "bold red"), " "), content)
+        print_beside(console, Text.assemble("  ", ("✗", "bold red"), " "), content)
     verdict = Text("The file can be used.", "green")
     if count := len(problems):
         verdict = Text(f"{count} problem{'s' if count > 1 else ''}: the file cannot be used.", "bold red")
-    stdout().print()
-    stdout().print(verdict)
-
-
-def _print_lines(start: Text, content: Text) -> None:
-    from rich.text import Text
-
-    from .output import stdout, wrapped
-
-    console, indent = stdout(), len(start.plain.lstrip("\n"))
-    for number, line in enumerate(wrapped(content, console.width - indent)):
-        console.print((Text(" " * indent) if number else start) + line)
+    console.print()
+    console.print(verdict)
