@@ -36,7 +36,7 @@ from hikidashi.gateway.names import LONGEST_CLIENT_NAME, OUR_NAME
 from hikidashi.gateway.options import GatewayServer
 from hikidashi.servers.clients import CLIENTS, Client, Machine, client_named
 
-from ..output import clean, clean_lines, counted, print_error, print_text, stderr, stdout, wrapped
+from ..output import clean, clean_lines, counted, print_error, print_json, print_text, stderr, stdout, wrapped
 from .options import approvals, config_files
 
 __all__ = [
@@ -93,7 +93,7 @@ def run_import(
             print_error(error)
     unusable = [choice for choice in chosen or () if choice.status == "unusable"]
     if as_json:
-        print(json.dumps(_as_json(search, choices, written, to), ensure_ascii=False, indent=2))  # noqa: T201
+        print_json(_as_json(search, choices, written, to))
     elif chosen is not None:
         _report_taken(written, to)
     elif choices:
@@ -463,7 +463,7 @@ def _report(
                 for change in changes
             ],
         }
-        print(json.dumps(report, ensure_ascii=False, indent=2))  # noqa: T201
+        print_json(report)
         return
     console = stdout()
     for change in changes:

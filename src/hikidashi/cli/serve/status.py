@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shlex
@@ -24,7 +23,7 @@ from hikidashi.errors import HikidashiError
 from hikidashi.gateway.config import is_own_format, read_servers
 
 from ...gateway.shim import ask_daemon, sockets_folder
-from ..output import clean, counted, print_text, stderr, stdout, wrapped
+from ..output import clean, counted, print_json, print_text, stderr, stdout, wrapped
 from .options import default_files
 
 __all__ = [
@@ -200,7 +199,7 @@ def print_status(*, as_json: bool) -> int:
     console = stdout()
     if as_json:
         unanswered: list[dict[str, Any]] = [{"pid": pid, "servers": [], "problem": _silence(pid)} for pid in silent]
-        print(json.dumps([*running, *unanswered], indent=2))  # noqa: T201
+        print_json([*running, *unanswered])
     elif not running and not silent:
         for line in _nothing_runs():
             print_text(console, Text(clean(line)))
