@@ -1,1 +1,1 @@
-"""Helpers independent of any framework: folders, private files, SQLite, URLs, Unicode, a loopback HTTP server."""
+"""Helpers independent of any framework: JSON, files and folders, SQLite, exceptions of others, URLs, Unicode."""

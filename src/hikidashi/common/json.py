@@ -26,10 +26,8 @@ __all__ = [
     "is_mapping",
     "is_object",
     "is_sequence",
-    "is_texts",
     "no_such_file",
     "object_of",
-    "object_or_none",
     "parse",
     "parsed",
     "text_of",
@@ -69,19 +67,9 @@ def is_iterable(value: object) -> TypeGuard[Iterable[Any]]:
     return isinstance(value, Iterable)
 
 
-def is_texts(value: object) -> TypeGuard[list[str]]:
-    """Whether `value` is a JSON array of strings."""
-    return is_list(value) and all(isinstance(item, str) for item in value)
-
-
 def as_object(value: object) -> dict[str, Any]:
     """`value` if it is a JSON object, else an empty one."""
     return value if is_object(value) else {}
-
-
-def object_or_none(value: object) -> dict[str, Any] | None:
-    """`value` if it is a JSON object, else None."""
-    return value if is_object(value) else None
 
 
 def as_list(value: object) -> list[Any]:

@@ -90,7 +90,7 @@ Examples:
 web = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
-@web.callback(epilog=_EXAMPLES, short_help="Search the web, or an index of your own documents.")
+@web.callback(epilog=_EXAMPLES)
 def _web() -> None:  # pyright: ignore[reportUnusedFunction]
     """Search the web or your own documents, read pages, and collect context for a prompt.
 
