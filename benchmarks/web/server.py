@@ -10,7 +10,7 @@ import asyncio
 import sys
 
 from hikidashi.web.results import SearchHit
-from hikidashi.web.tavily_api.requests import SearchRequest, search_answer
+from hikidashi.web.tavily_api import SearchBody, search_answer
 
 HITS = tuple(
     SearchHit(
@@ -46,7 +46,7 @@ def _content_length(head: bytes) -> int:
 
 
 def _answer() -> bytes:
-    body = search_answer(SearchRequest(query="tea", include_usage=True), HITS).wire()
+    body = search_answer(SearchBody(query="tea", include_usage=True), HITS).wire()
     return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from tavily import AsyncTavilyClient  # pyright: ignore[reportMissingTypeStubs]
 
 from hikidashi.web.providers.cache import ResultCache
-from hikidashi.web.providers.tavily.client import TavilyAPIClient
+from hikidashi.web.providers.tavily import TavilyAPIClient
 
 from ..registry import Case, Measurement, Plan, Sample
 

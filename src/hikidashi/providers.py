@@ -244,7 +244,7 @@ SEARCH_PROVIDERS = ProviderTable(
         SearchProviderInfo(
             name="tavily",
             title="Tavily",
-            provider="hikidashi.web.providers.tavily.client:TavilyAPIClient",
+            provider="hikidashi.web.providers.tavily:TavilyAPIClient",
             options={name: name for name in ("api_key", "base_url", "cache", "keyless", "timeout")},
             packages=(Package(module="tavily", name="tavily-python", extra="tavily"), _HTTPX),
             key_variable="TAVILY_API_KEY",

@@ -26,7 +26,7 @@ from hikidashi.testing.script import Script
 from hikidashi.testing.tavily import TavilyPage, TavilyServer
 from hikidashi.tokens import estimate_tokens
 from hikidashi.web import ExtractResults, SearchContext, SearchHit, SearchResults, TavilyAPIClient, TavilySearchDeps
-from hikidashi.web.answers.bounded import ANSWER_TOKENS
+from hikidashi.web.answers import ANSWER_TOKENS
 
 Serve = Callable[[Script], MessagesServer]
 Environment = Callable[[MessagesServer], dict[str, str]]

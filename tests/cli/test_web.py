@@ -23,7 +23,7 @@ from tavily import TavilyClient  # pyright: ignore[reportMissingTypeStubs]
 from typer.testing import CliRunner
 
 from hikidashi.cli.app import app
-from hikidashi.cli.web import indexing
+from hikidashi.cli.web import local_index
 from hikidashi.testing import TavilyPage, TavilyServer, tavily_fault
 from hikidashi.web.local import IngestEvent
 
@@ -497,9 +497,9 @@ def test_a_stopped_run_says_that_it_can_go_on(
         yield IngestEvent(kind="added", url="file:///a.md", done=1, total=2, passages=1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(indexing, "ingest", stopped)
+    monkeypatch.setattr(local_index, "ingest", stopped)
     with pytest.raises(typer.Exit) as ended:
-        indexing.run_index([str(documents)], tmp_path / "own.db", language="en", as_json=False)
+        local_index.run_index([str(documents)], tmp_path / "own.db", language="en", as_json=False)
     assert ended.value.exit_code == 130
     said = capsys.readouterr()
     assert said.out == ""

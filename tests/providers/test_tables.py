@@ -34,8 +34,7 @@ from hikidashi.providers import (
 from hikidashi.testing import MessagesServer, say
 from hikidashi.web import CrawlOptions, SearchFilters, SearchProvider, choose_provider
 from hikidashi.web.call_provider import supported_filters
-from hikidashi.web.crawl_options import refuse_crawl_options
-from hikidashi.web.filters import refuse_unsupported
+from hikidashi.web.request import refuse_crawl_options, refuse_unsupported
 
 # A provider as another package has it: one module and its rows. `nebula_sdk` is a package that nobody has.
 NEBULA = """

@@ -13,7 +13,7 @@ from pydantic_ai.usage import RunUsage
 
 from hikidashi.testing.tavily import TavilyServer
 from hikidashi.web import TavilyAPIClient, TavilySearchDeps
-from hikidashi.web.providers.retry import RetryPolicy
+from hikidashi.web.providers.transport import RetryPolicy
 
 Start = Callable[..., tuple[TavilyServer, RunContext[TavilySearchDeps]]]
 

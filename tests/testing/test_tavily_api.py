@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.web import tavily_api
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit
-from hikidashi.web.tavily_api import requests as tavily_api
-from hikidashi.web.tavily_api.requests import Refused
+from hikidashi.web.tavily_api import APIRefusal
 
 Request = TypeVar("Request")
 
@@ -34,7 +34,7 @@ bodies = st.binary(max_size=40) | (json_values | st.dictionaries(names, json_val
 def taken_or_refused(read: Callable[[bytes], Request], body: bytes) -> Request | None:
     try:
         return read(body)
-    except Refused as refused:
+    except APIRefusal as refused:
         answer = refused.answer
     assert answer.status in {400, 422}
     assert json.loads(answer.wire())["detail"]
@@ -59,7 +59,7 @@ def test_any_body_is_an_extraction_within_bounds_or_refused_with_a_reason(body: 
 @given(texts, texts, texts, st.floats(0, 1), st.none() | texts)
 def test_a_hit_arrives_as_it_was(title: str, url: str, content: str, score: float, date: str | None) -> None:
     hit = SearchHit(title=title, url=url, content=content, score=score, published_date=date)
-    request = tavily_api.SearchRequest(query="q")
+    request = tavily_api.SearchBody(query="q")
     (arrived,) = json.loads(tavily_api.search_answer(request, [hit]).wire())["results"]
     assert SearchHit(**{name: value for name, value in arrived.items() if name != "raw_content"}) == hit
 
@@ -67,7 +67,7 @@ def test_a_hit_arrives_as_it_was(title: str, url: str, content: str, score: floa
 def test_a_longer_query_is_taken_where_the_server_allows_it() -> None:
     body = json.dumps({"query": "y" * 1000}).encode()
     assert len(tavily_api.search_request(body, longest_query=1000).query) == 1000
-    with pytest.raises(Refused):
+    with pytest.raises(APIRefusal):
         tavily_api.search_request(body)
 
 
@@ -76,7 +76,7 @@ def test_an_extraction_costs_a_credit_for_each_five_pages_read(successes: int, b
     pages = tuple(ExtractedPage(url=f"https://x.example/{n}", raw_content="…") for n in range(successes))
     read = ExtractResults(results=pages, failed_results=(FailedPage(url="https://y.example", error="No."),))
     for depth, cost in (("basic", basic), ("advanced", advanced)):
-        request = tavily_api.ExtractRequest(urls=["https://x.example"], extract_depth=depth, include_usage=True)
+        request = tavily_api.ExtractBody(urls=["https://x.example"], extract_depth=depth, include_usage=True)
         assert tavily_api.extract_answer(request, read).body["usage"] == {"credits": cost}
         assert tavily_api.extract_answer(request, read, credits=0.5).body["usage"] == {"credits": 0.5}
 
@@ -98,7 +98,7 @@ def test_only_a_bearer_with_a_known_key_comes_in(headers: dict[str, str], fine: 
     if fine:
         assert tavily_api.check_key(headers, {"tvly-test"}) == "tvly-test"
     else:
-        with pytest.raises(Refused) as raised:
+        with pytest.raises(APIRefusal) as raised:
             tavily_api.check_key(headers, {"tvly-test"})
         assert raised.value.answer.status == 401
 
@@ -134,6 +134,6 @@ def test_a_failure_of_the_provider_becomes_its_status(
     ],
 )
 def test_domains_count_with_their_subdomains(url: str, allowed: bool) -> None:
-    request = tavily_api.SearchRequest(query="q", include_domains=["Python.org."], exclude_domains=["bugs.python.org"])
+    request = tavily_api.SearchBody(query="q", include_domains=["Python.org."], exclude_domains=["bugs.python.org"])
     assert request.allows(url) is allowed
-    assert tavily_api.SearchRequest(query="q").allows(url)
+    assert tavily_api.SearchBody(query="q").allows(url)

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import in_language
-from hikidashi.web.filters import (
+from hikidashi.web.language import errors_in
+from hikidashi.web.passages import BETWEEN, extracted_as, plain_text, relevant_passages
+from hikidashi.web.request import (
     ExtractOptions,
     SearchFilters,
     check_extract_options,
     check_filters,
     refuse_unsupported,
 )
-from hikidashi.web.language import errors_in
-from hikidashi.web.passages import BETWEEN, extracted_as, plain_text, relevant_passages
 from hikidashi.web.results import ExtractedPage
 
 

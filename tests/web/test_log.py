@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.web.log import (
-    log_verbose_tool_done,
-    log_verbose_tool_failed,
-    log_verbose_tool_start,
-    shown_urls,
-)
+from hikidashi.web.tools import log_verbose_tool_done, log_verbose_tool_failed, log_verbose_tool_start, shown_urls
 
 
 @pytest.fixture(autouse=True)

@@ -27,16 +27,15 @@ from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMiss
 
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
 from hikidashi.testing import TavilyPage, TavilyServer
-from hikidashi.testing.server import Exchange, LoopbackServer
-from hikidashi.web.crawl_options import CrawlOptions
+from hikidashi.web import server as serve
 from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
 from hikidashi.web.pages.fetch import Fetcher
 from hikidashi.web.provider import SearchDepth, SearchProvider
-from hikidashi.web.providers.tavily.client import TavilyAPIClient
+from hikidashi.web.providers.tavily import TavilyAPIClient
+from hikidashi.web.request import CrawlOptions
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from hikidashi.web.tavily_api import server as serve
-from hikidashi.web.tavily_api.requests import SearchRequest
-from hikidashi.web.tavily_api.server import SearchServer, Served
+from hikidashi.web.server import SearchServer, Served
+from hikidashi.web.tavily_api import SearchBody
 
 HITS = (
     SearchHit(title="引き出し", url="https://drawer.example/ja", content="道具の引き出し。", score=0.9),
@@ -459,7 +458,7 @@ def test_a_port_for_the_superuser_is_told(shelf: Shelf) -> None:
 def test_what_comes_after_the_end_is_not_begun(shelf: Shelf) -> None:
     server = SearchServer(as_provider(shelf))
     with pytest.raises(ConnectionAbortedError):
-        server._wait_for(server._search(SearchRequest(query="q")))
+        server._wait_for(server._search(SearchBody(query="q")))
     assert shelf.asked == []
 
 

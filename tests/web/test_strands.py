@@ -24,7 +24,8 @@ from strands.types.tools import ToolContext
 from hikidashi.config import WebSearchConfig
 from hikidashi.errors import MissingExtra
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say, tavily_fault, turn
-from hikidashi.web.answers.fence import unfenced
+from hikidashi.web import strands as web_strands
+from hikidashi.web.answers import unfenced
 from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.searxng import SearxngProvider
 from hikidashi.web.results import SearchHit, SearchResults
@@ -34,13 +35,12 @@ from hikidashi.web.strands import (
     WEB_TOOLS,
     WebSearchToolsFactory,
     WebToolsFactory,
+    format_answer,
     web_context,
     web_extract,
     web_search,
     web_tools_factory,
 )
-from hikidashi.web.strands import tools as web_strands
-from hikidashi.web.strands._text import format_answer
 
 Tavily = Callable[..., TavilyServer]
 Messages = Callable[..., MessagesServer]
@@ -210,7 +210,7 @@ async def test_what_nobody_foresaw_is_the_same_sentence_and_the_log_says_where(
     assert "tvly-test" not in caplog.text
 
 
-@pytest.mark.parametrize("module", ["web.strands.tools", "agents.strands", "agents.strands_models"])
+@pytest.mark.parametrize("module", ["web.strands", "agents.strands", "agents.strands_models"])
 def test_without_strands_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     for missing in ("strands", "strands.models", "strands.hooks"):
         monkeypatch.setitem(sys.modules, missing, None)

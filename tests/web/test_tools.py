@@ -10,8 +10,7 @@ import pytest
 
 from hikidashi.errors import HikidashiError, MissingExtra, WebIndexError
 from hikidashi.web import Presentation, SearchProvider, SearchResults, WebTools
-from hikidashi.web.presentation import WebResults
-from hikidashi.web.tools import META
+from hikidashi.web.tools import META, WebResults
 
 
 class Failing:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import in_language
 from hikidashi.web.language import errors_in
-from hikidashi.web.results import FailedPage
-from hikidashi.web.validate import (
+from hikidashi.web.request import (
     CheckedUrls,
     check_choice,
     check_max_results,
@@ -21,6 +20,7 @@ from hikidashi.web.validate import (
     check_texts,
     check_urls,
 )
+from hikidashi.web.results import FailedPage
 
 
 def refusal(error: pytest.ExceptionInfo[TavilyAPIError]) -> str:

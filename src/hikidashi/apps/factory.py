@@ -20,7 +20,7 @@ from .failures import Audience, sentence
 from .responder import Responder
 
 if TYPE_CHECKING:
-    from ..web.answers.fence import Untrusted
+    from ..web.answers import Untrusted
 
 __all__ = ["anything_missing", "first_problem", "make_responder", "startup_problems"]
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import ConfigError, MissingExtra, Unsupported
 from ..providers import CHAT_MODELS, load
 from ..texts import Language
-from ..web.answers.bounded import ANSWER_TOKENS
-from ..web.answers.fence import Untrusted
+from ..web.answers import ANSWER_TOKENS, Untrusted
 from ..web.providers.choose import configured_provider
 from ..web.pydantic_ai import TavilySearchDeps, TavilyToolsRepositoryMixin
 from ..web.tools import SPEC_DEFAULTS, SearchDefaults

@@ -9,11 +9,11 @@ from contextlib import aclosing
 from inspect import isawaitable
 from typing import Any, Protocol, cast
 
+from ..common.per_loop import PerLoop
 from ..config import AgentConfig
 from ..errors import ConfigError, HikidashiError, MissingExtra, ToolValidationError
 from ..providers import load
 from ..texts import Language
-from ..web.providers.per_loop import PerLoop
 from .failures import Audience, UnansweredError, cause_of
 from .responder import BaseResponder, EventQueue, Message, default_prompt
 

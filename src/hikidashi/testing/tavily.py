@@ -13,19 +13,25 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..common.json import as_object
-from ..web.crawl_options import CrawlResults, MapResults, matches_any
+from .server import Exchange, LoopbackServer
 from ..web.pages.address import host_of
+from ..web.request import CrawlResults, MapResults, matches_any
 from ..web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit
-from ..web.tavily_api.crawl import CrawlRequest, MapRequest, crawl_answer, crawl_request, map_answer, map_request
-from ..web.tavily_api.requests import (
+from ..web.tavily_api import (
     APIAnswer,
-    ExtractRequest,
-    Refused,
-    SearchRequest,
+    APIRefusal,
+    CrawlBody,
+    ExtractBody,
+    MapBody,
+    SearchBody,
     check_key,
+    crawl_answer,
+    crawl_request,
     error_answer,
     extract_answer,
     extract_request,
+    map_answer,
+    map_request,
     search_answer,
     search_request,
     usage_answer,
@@ -154,7 +160,7 @@ class TavilyServer(LoopbackServer):
             self._requests.append(request)
         try:
             answer = self._ordinary_answer(request, exchange.body)
-        except Refused as refused:
+        except APIRefusal as refused:
             _send(exchange, refused.answer)
         else:
             _play(exchange, answer, self._next_fault(request))
@@ -190,12 +196,12 @@ class TavilyServer(LoopbackServer):
             case "GET", "/usage":
                 return self._usage
             case _:
-                raise Refused(error_answer(404, "Not Found"))
+                raise APIRefusal(error_answer(404, "Not Found"))
 
     def _known(self, request: TavilyRequest) -> Iterable[TavilyPage]:
         return self._pages(request) if callable(self._pages) else self._pages
 
-    def _search(self, request: TavilyRequest, search: SearchRequest) -> APIAnswer:
+    def _search(self, request: TavilyRequest, search: SearchBody) -> APIAnswer:
         began = time.monotonic()
         if not self._charge("search", search.credits):
             return _out_of_credits()
@@ -205,7 +211,7 @@ class TavilyServer(LoopbackServer):
         summary = self._answer or (hits[0].content if hits else None)
         return search_answer(search, hits, answer=summary, raw_contents=raw, seconds=time.monotonic() - began)
 
-    def _extract(self, request: TavilyRequest, asked: ExtractRequest) -> APIAnswer:
+    def _extract(self, request: TavilyRequest, asked: ExtractBody) -> APIAnswer:
         began = time.monotonic()
         known = {page.url: page for page in self._known(request)}
         results = tuple(
@@ -219,14 +225,14 @@ class TavilyServer(LoopbackServer):
         extracted = ExtractResults(results=results, failed_results=failed)
         return extract_answer(asked, extracted, seconds=time.monotonic() - began)
 
-    def _crawl(self, request: TavilyRequest, asked: CrawlRequest) -> APIAnswer:
+    def _crawl(self, request: TavilyRequest, asked: CrawlBody) -> APIAnswer:
         found = _of_site(asked, self._known(request))
         if not self._charge("crawl", asked.credits(len(found))):
             return _out_of_credits()
         pages = tuple(ExtractedPage(url=page.url, raw_content=page.text, title=page.title) for page in found)
         return crawl_answer(asked, CrawlResults(base_url=asked.url, results=pages))
 
-    def _map(self, request: TavilyRequest, asked: MapRequest) -> APIAnswer:
+    def _map(self, request: TavilyRequest, asked: MapBody) -> APIAnswer:
         found = _of_site(asked, self._known(request))
         if not self._charge("map", asked.credits(len(found))):
             return _out_of_credits()
@@ -307,7 +313,7 @@ def _words(text: str) -> set[str]:
     return found
 
 
-def _ranked(search: SearchRequest, pages: Iterable[TavilyPage]) -> list[tuple[SearchHit, TavilyPage]]:
+def _ranked(search: SearchBody, pages: Iterable[TavilyPage]) -> list[tuple[SearchHit, TavilyPage]]:
     wanted = _words(search.query)
     found: list[tuple[SearchHit, TavilyPage]] = []
     for page in pages:
@@ -324,7 +330,7 @@ def _ranked(search: SearchRequest, pages: Iterable[TavilyPage]) -> list[tuple[Se
     return sorted(found, key=lambda pair: -pair[0].score)
 
 
-def _of_site(asked: MapRequest, pages: Iterable[TavilyPage]) -> list[TavilyPage]:
+def _of_site(asked: MapBody, pages: Iterable[TavilyPage]) -> list[TavilyPage]:
     """The pages of the host that is asked for, with the paths that are selected and not excluded."""
     host = host_of(asked.url if "://" in asked.url else f"//{asked.url}")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..web.tavily_api.requests import error_answer
+from ..web.tavily_api import error_answer
 from .fault import Cut, Fault, Hang, Malformed
 
 __all__ = [

@@ -16,20 +16,11 @@ if TYPE_CHECKING:
     from ..errors import TavilyAPIError as TavilyAPIError
     from ..errors import WebIndexError as WebIndexError
     from ..texts import Language as Language
-    from .answers.fence import Untrusted as Untrusted
-    from .answers.format import format_context as format_context
-    from .answers.format import format_error as format_error
-    from .answers.format import format_extract as format_extract
-    from .answers.format import format_search as format_search
-    from .crawl_options import CrawlOptions as CrawlOptions
-    from .crawl_options import CrawlResults as CrawlResults
-    from .crawl_options import MapResults as MapResults
-    from .filters import ExtractOptions as ExtractOptions
-    from .filters import FilterArguments as FilterArguments
-    from .filters import PageFormat as PageFormat
-    from .filters import SearchFilters as SearchFilters
-    from .filters import TimeRange as TimeRange
-    from .filters import Topic as Topic
+    from .answers import Untrusted as Untrusted
+    from .answers import format_context as format_context
+    from .answers import format_error as format_error
+    from .answers import format_extract as format_extract
+    from .answers import format_search as format_search
     from .local import Embed as Embed
     from .local import FoundPassage as FoundPassage
     from .local import IndexTotals as IndexTotals
@@ -43,29 +34,38 @@ if TYPE_CHECKING:
     from .pages.fetch import Fetched as Fetched
     from .pages.fetch import Fetcher as Fetcher
     from .pages.fetch import Resolver as Resolver
-    from .presentation import Presentation as Presentation
-    from .presentation import WebResults as WebResults
     from .provider import AnswerKind as AnswerKind
     from .provider import SearchDepth as SearchDepth
     from .provider import SearchProvider as SearchProvider
     from .providers.cache import ResultCache as ResultCache
     from .providers.choose import choose_provider as choose_provider
-    from .providers.retry import RetryPolicy as RetryPolicy
     from .providers.searxng import SearxngProvider as SearxngProvider
-    from .providers.tavily.client import TavilyAPIClient as TavilyAPIClient
+    from .providers.tavily import TavilyAPIClient as TavilyAPIClient
+    from .providers.transport import RetryPolicy as RetryPolicy
     from .pydantic_ai import TavilySearchDeps as TavilySearchDeps
     from .pydantic_ai import TavilyToolsRepositoryMixin as TavilyToolsRepositoryMixin
     from .pydantic_ai import tavily_context as tavily_context
     from .pydantic_ai import tavily_extract as tavily_extract
     from .pydantic_ai import tavily_search as tavily_search
     from .pydantic_ai import web_toolset as web_toolset
+    from .request import CrawlOptions as CrawlOptions
+    from .request import CrawlResults as CrawlResults
+    from .request import ExtractOptions as ExtractOptions
+    from .request import FilterArguments as FilterArguments
+    from .request import MapResults as MapResults
+    from .request import PageFormat as PageFormat
+    from .request import SearchFilters as SearchFilters
+    from .request import TimeRange as TimeRange
+    from .request import Topic as Topic
     from .results import ExtractedPage as ExtractedPage
     from .results import ExtractResults as ExtractResults
     from .results import FailedPage as FailedPage
     from .results import SearchContext as SearchContext
     from .results import SearchHit as SearchHit
     from .results import SearchResults as SearchResults
+    from .tools import Presentation as Presentation
     from .tools import SearchDefaults as SearchDefaults
+    from .tools import WebResults as WebResults
     from .tools import WebTools as WebTools
     from .tools import web_tools as web_tools
     from .words import Term as Term

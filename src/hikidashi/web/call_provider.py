@@ -12,12 +12,20 @@ from inspect import Parameter, signature
 from typing import Any, cast
 
 from ..providers import providers_that_can
-from .crawl_options import CrawlOptions, CrawlResults, MapResults
-from .filters import EXTRACT_DEFAULTS, ExtractOptions, SearchFilters, check_extract_options, refuse_unsupported
 from .messages import validation_error
 from .provider import AnswerKind, SearchDepth, SearchProvider
+from .request import (
+    EXTRACT_DEFAULTS,
+    MOST_RESULTS,
+    CrawlOptions,
+    CrawlResults,
+    ExtractOptions,
+    MapResults,
+    SearchFilters,
+    check_extract_options,
+    refuse_unsupported,
+)
 from .results import ExtractResults, SearchContext, SearchResults
-from .validate import MOST_RESULTS
 
 __all__ = ["ask_context", "ask_crawl", "ask_extract", "ask_map", "ask_search", "supported_filters"]
 

@@ -15,22 +15,26 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from html import unescape
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
 from ..errors import FetchRefused, PageError
-from .crawl_options import CrawlOptions, CrawlResults, MapResults, check_crawl_options, crawl_start, matches_any
-from .filters import ExtractOptions
 from .messages import reason
 from .pages.address import check_url
 from .pages.decode import decode_page
 from .pages.extract import shared_extractor
 from .pages.fetch import Fetched, Fetcher
 from .passages import extracted_as
+from .request import (
+    CrawlOptions,
+    CrawlResults,
+    ExtractOptions,
+    MapResults,
+    check_crawl_options,
+    crawl_start,
+    matches_any,
+)
 from .results import ExtractedPage, FailedPage
-
-if TYPE_CHECKING:
-    from .pages.fetch import Fetcher
 
 __all__ = [
     "AGENT",

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from ..errors import TavilyAPIError
 from ..texts import Language, LocalizedText, in_language
-from .crawl_options import CrawlResults, MapResults
+from .request import CrawlResults, MapResults
 from .results import ExtractResults, SearchResults
 
 __all__ = ["errors_in", "in_own_language"]

@@ -11,7 +11,7 @@ from mcp.server.mcpserver import MCPServer
 
 from ..convert.mcp import to_mcp
 from ..texts import Language
-from .answers.fence import Untrusted
+from .answers import Untrusted
 from .provider import SearchProvider
 from .tools import web_tools
 

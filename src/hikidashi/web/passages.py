@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..tokens import estimate_tokens
-from .filters import ExtractOptions
+from .request import ExtractOptions
 from .results import ExtractedPage
 from .words import Term, spelled, terms_of
 

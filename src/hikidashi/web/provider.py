@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from .results import ExtractResults, SearchContext, SearchResults
 
 if TYPE_CHECKING:
-    from .filters import ExtractOptions, SearchFilters
+    from .request import ExtractOptions, SearchFilters
 
 __all__ = ["AnswerKind", "SearchDepth", "SearchProvider"]
 

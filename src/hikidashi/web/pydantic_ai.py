@@ -16,8 +16,7 @@ from pydantic import WithJsonSchema
 from ..errors import MissingExtra
 from ..texts import Language
 from ..tool import ToolResult
-from .answers.bounded import ANSWER_TOKENS
-from .answers.fence import Untrusted
+from .answers import ANSWER_TOKENS, Untrusted
 from .provider import SearchProvider
 from .tools import SPEC_DEFAULTS, TOOL_NAMES, SearchDefaults, WebTools, definition, full_definition
 

@@ -1,54 +1,82 @@
-"""The three web tools, independent of any framework: names, schemas, and answers.
+"""The three web tools, independent of any framework: names, schemas, answers, and lines in the log.
 
 The tools for pydantic-ai, MCP, Claude Code and strands call the functions here, so that all validate, log and format
-alike. A provider raises; a tool answers with an error text.
+alike. A provider raises; a tool answers with an error text. Queries are logged in full, addresses as scheme, host and
+path only, because the rest may contain a key; the content of pages is never logged.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, get_args
+from typing import Any, Literal, Unpack, cast, get_args
+from urllib.parse import urlsplit
 
 from ..convert.functions import from_function
 from ..errors import ErrorType, HikidashiError, TavilyAPIError
 from ..texts import Language, check_language, in_language, texts
 from ..tool import Tool, ToolAnnotations, ToolResult, text
-from .answers.bounded import (
+from .answers import (
     ANSWER_TOKENS,
     LONGEST_ERROR,
     MOST_CONTEXT_TOKENS,
+    Untrusted,
     bounded_context,
+    bounded_hits,
     bounded_pages,
+    fence,
+    format_context,
+    format_error,
+    format_extract,
+    format_search,
 )
-from .answers.fence import Untrusted, fence
 from .call_provider import ask_context, ask_extract, ask_search, supported_filters
-from .filters import MOST_DOMAINS, ExtractOptions, FilterArguments, TimeRange, Topic, check_filters
 from .language import errors_in
-from .log import log_verbose_tool_failed, shown_urls
 from .messages import api_error
 from .passages import short_line
-from .presentation import Presentation, WebResults
 from .provider import SearchDepth, SearchProvider
+from .request import (
+    MOST_DOMAINS,
+    ExtractOptions,
+    FilterArguments,
+    TimeRange,
+    Topic,
+    check_filters,
+    check_max_results,
+    check_max_tokens,
+    check_offset,
+    check_query,
+    check_search_depth,
+)
 from .results import ExtractResults, SearchContext, SearchResults
-from .validate import check_max_results, check_max_tokens, check_offset, check_query, check_search_depth
 
 __all__ = [
     "META",
     "SPEC_DEFAULTS",
     "TOOL_NAMES",
     "Definition",
+    "Presentation",
     "SearchDefaults",
+    "Status",
+    "WebResults",
     "WebTools",
     "definition",
     "failed_call",
     "full_definition",
+    "log_verbose_tool_done",
+    "log_verbose_tool_failed",
+    "log_verbose_tool_start",
+    "shown_urls",
     "web_tools",
 ]
+
+logger = logging.getLogger("hikidashi.web")
+
 
 TOOL_NAMES = ("tavily_search", "tavily_extract", "tavily_context")
 
@@ -64,6 +92,58 @@ class Definition:
 
     description: str
     input_schema: dict[str, Any]
+
+
+WebResults = SearchResults | ExtractResults | SearchContext
+"""The results of a call."""
+
+
+class Presentation:
+    """The names, texts and log lines of spec 000."""
+
+    search_tool: str = "tavily_search"
+    extract_tool: str = "tavily_extract"
+    context_tool: str = "tavily_context"
+    include_answer: bool = False
+    """Whether a search asks the provider for a generated answer."""
+
+    def bounded(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, list[str]]:
+        """`results` in about `max_tokens` tokens, and notes on what was cut."""
+        return bounded_hits(results, max_tokens=max_tokens, tool=self.extract_tool)
+
+    def text(self, results: WebResults, language: Language) -> str:
+        """`results` as text for the model."""
+        if isinstance(results, SearchResults):
+            return format_search(results, language=language)
+        if isinstance(results, ExtractResults):
+            return format_extract(results, language=language)
+        return format_context(results, language=language)
+
+    def empty_text(self, results: WebResults, language: Language) -> str | None:
+        """The text for empty results; None formats them like others."""
+
+    def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
+        """A failed call as text for the model."""
+        return format_error(error, language=language)
+
+    def log_start(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log that `tool` was called."""
+        log_verbose_tool_start(tool, arguments)
+
+    def log_success(
+        self, tool: str, arguments: Mapping[str, object], results: WebResults, execution_time_ms: float
+    ) -> None:
+        """Log that a call gave `results`."""
+        log_verbose_tool_done(tool, "success", execution_time_ms, provider=results.provider, cached=results.cached)
+
+    def log_failure(
+        self, tool: str, arguments: Mapping[str, object], error: Exception, execution_time_ms: float
+    ) -> None:
+        """Log that a call raised `error`; its text only if it is an error of hikidashi."""
+        log_verbose_tool_done(tool, "failed", execution_time_ms)
+
+    def log_cancelled(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log that a call was cancelled."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -326,3 +406,53 @@ def _schema(tool_name: str, names: Sequence[str], language: Language, defaults: 
         properties["search_depth"]["default"] = defaults.search_depth
         properties["max_results"]["default"] = defaults.max_results
     return {"type": "object", "properties": properties, "required": list(_TAKES[tool_name][1])}
+
+
+Status = Literal["success", "failed"]
+
+_LONGEST = 1_000
+_MOST_URLS = 20
+
+
+def log_verbose_tool_start(tool_name: str, arguments: Mapping[str, object]) -> None:
+    """Log that `tool_name` was called; values are quoted, so that they cannot forge log lines."""
+    logger.info("%s start: %s", tool_name, {name: _short(value) for name, value in arguments.items()})
+
+
+def log_verbose_tool_done(
+    tool_name: str, status: Status, execution_time_ms: float, *, provider: str = "", cached: bool = False
+) -> None:
+    """Log the outcome and duration of a call, and whether the answer came from the cache."""
+    by = f" provider={provider}" if provider else ""
+    logger.info("%s %s: %.1f ms%s%s", tool_name, status, execution_time_ms, by, " cached" if cached else "")
+
+
+def log_verbose_tool_failed(tool_name: str, error: Exception) -> None:
+    """Log the type of an unexpected `error` and where it was raised; not its text, which may contain a key."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f" at {trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"
+    logger.error("%s failed with an unexpected %s%s", tool_name, type(error).__name__, place)
+
+
+def shown_urls(urls: object) -> object:
+    """`urls` for the log: without user names, passwords, queries and fragments."""
+    if isinstance(urls, str) or not isinstance(urls, Sequence):
+        return f"<{type(urls).__name__}>"
+    return [_shown(url) for url in cast("Sequence[object]", urls)[:_MOST_URLS]]
+
+
+def _shown(url: object) -> str:
+    if not isinstance(url, str):
+        return f"<{type(url).__name__}>"
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return "<not a URL>"
+    return f"{parts.scheme}://{host}{parts.path}" if host else "<not a URL>"
+
+
+def _short(value: object) -> object:
+    return f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value

@@ -22,7 +22,7 @@ _IMPORTED_ONCE = (
     "hikidashi.claude.model",
     "hikidashi.web.pydantic_ai",
     "hikidashi.web.strands",
-    "hikidashi.web.providers.tavily.client",
+    "hikidashi.web.providers.tavily",
     "strands.models.anthropic",
 )
 

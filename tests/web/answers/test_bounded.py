@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from hikidashi.texts import in_language
 from hikidashi.tokens import estimate_tokens
-from hikidashi.web.answers.bounded import bounded_context, bounded_hits, bounded_pages, part_of
-from hikidashi.web.answers.format import format_extract, format_search
+from hikidashi.web.answers import bounded_context, bounded_hits, bounded_pages, format_extract, format_search, part_of
 from hikidashi.web.messages import reason
 from hikidashi.web.results import (
     ExtractedPage,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.tokens import estimate_tokens
-from hikidashi.web.answers.context import DEFAULT_MAX_TOKENS, pack_context
+from hikidashi.web.answers import DEFAULT_MAX_TOKENS, pack_context
 from hikidashi.web.results import SearchContext, SearchHit
 
 

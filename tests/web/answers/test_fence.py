@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.texts import Language
-from hikidashi.web.answers.fence import fence, unfenced
+from hikidashi.web.answers import fence, unfenced
 
 pieces = st.lists(
     st.sampled_from(

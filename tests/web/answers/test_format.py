@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import Language
-from hikidashi.web.answers.format import format_context, format_error, format_extract, format_search
+from hikidashi.web.answers import format_context, format_error, format_extract, format_search
 from hikidashi.web.messages import reason
 from hikidashi.web.results import (
     ExtractedPage,

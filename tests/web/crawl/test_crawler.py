@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web import crawler
-from hikidashi.web.crawl_options import CrawlOptions, CrawlResults, MapResults, check_crawl_options
 from hikidashi.web.crawler import crawl_site, is_page, links_of, map_site, visits
 from hikidashi.web.local import LocalSearchProvider
 from hikidashi.web.pages.fetch import Fetched, Fetcher
+from hikidashi.web.request import CrawlOptions, CrawlResults, MapResults, check_crawl_options
 
 
 class Site(LoopbackServer):

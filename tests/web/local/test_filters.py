@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.web.filters import SearchFilters, check_filters
 from hikidashi.web.local import IngestEvent, LocalIndex, LocalSearchProvider
 from hikidashi.web.local.database import NewDocument
 from hikidashi.web.local.documents import day_of, published_day
 from hikidashi.web.passages import Passage
+from hikidashi.web.request import SearchFilters, check_filters
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
 

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import TavilyAPIError
-from hikidashi.testing.server import Exchange, LoopbackServer
-from hikidashi.web.crawl_options import CrawlOptions
 from hikidashi.web.local import IngestEvent, LocalIndex, sources
 from hikidashi.web.local.sources import is_sitemap, locations
 from hikidashi.web.pages.fetch import Fetcher
+from hikidashi.web.request import CrawlOptions
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hikidashi.web.filters import check_filters
 from hikidashi.web.local import IngestEvent, LocalIndex
 from hikidashi.web.local.database import NoIndex
+from hikidashi.web.request import check_filters
 from hikidashi.web.words import TOKENIZER, indexed
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]

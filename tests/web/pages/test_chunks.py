@@ -13,7 +13,7 @@ from hikidashi.errors import PageError, TavilyAPIError
 from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.pages import fetch as _chunks
 from hikidashi.web.pages.fetch import Fetcher, TooManyChunks, in_larger_chunks
-from hikidashi.web.providers.tavily.client import TavilyAPIClient
+from hikidashi.web.providers.tavily import TavilyAPIClient
 
 
 async def each(pieces: list[bytes]) -> AsyncGenerator[bytes]:

@@ -4,7 +4,7 @@ import pytest
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import in_language
-from hikidashi.web.providers.tavily._credits import CreditMeter, extract_cost, search_cost
+from hikidashi.web.providers.tavily import CreditMeter, extract_cost, search_cost
 
 
 def test_prices_are_those_of_the_api() -> None:

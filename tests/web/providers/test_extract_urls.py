@@ -9,9 +9,8 @@ import pytest
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.texts import in_language
-from hikidashi.web.pages.extract import Extractor
+from hikidashi.web.pages.extract import Extractor, extract_urls
 from hikidashi.web.pages.fetch import Fetcher
-from hikidashi.web.providers.extract_urls import extract_urls
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage
 
 

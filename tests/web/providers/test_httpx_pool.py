@@ -11,11 +11,9 @@ import httpx
 import pytest
 
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.testing.server import Exchange, LoopbackServer
-from hikidashi.web.providers.httpx_pool import ENCODINGS, AnswerTooLarge, LifoTransport, read_within_limits
-from hikidashi.web.providers.retry import RetryPolicy
 from hikidashi.web.providers.searxng import SearxngProvider
-from hikidashi.web.providers.tavily.client import TavilyAPIClient
+from hikidashi.web.providers.tavily import TavilyAPIClient
+from hikidashi.web.providers.transport import ENCODINGS, AnswerTooLarge, LifoTransport, RetryPolicy, read_within_limits
 
 
 class Echo(LoopbackServer):

@@ -5,7 +5,7 @@ import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from hikidashi.web.providers.per_loop import PerLoop, _closed_elsewhere
+from hikidashi.common.per_loop import PerLoop, _closed_elsewhere
 
 
 class Line:

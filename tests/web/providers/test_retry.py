@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
-from hikidashi.web.providers.retry import RetryPolicy, parse_retry_after
+from hikidashi.web.providers.transport import RetryPolicy, parse_retry_after
 
 
 def failure(kind: ErrorType, retry_after: float | None = None) -> TavilyAPIError:

@@ -20,8 +20,8 @@ from hikidashi.errors import ErrorType, MissingExtra, TavilyAPIError
 from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.pages.fetch import Fetcher
 from hikidashi.web.provider import SearchProvider
-from hikidashi.web.providers.retry import RetryPolicy
 from hikidashi.web.providers.searxng import SearxngProvider
+from hikidashi.web.providers.transport import RetryPolicy
 from hikidashi.web.results import SearchHit
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.web.providers.tavily._shorten import shorten_query
+from hikidashi.web.providers.tavily import shorten_query
 
 WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=12), min_size=1, max_size=120)
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hikidashi.web.providers.single_flight import Shared, SingleFlight
+from hikidashi.web.providers.transport import Shared, SingleFlight
 
 
 class Work:

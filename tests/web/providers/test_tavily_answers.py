@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import TavilyAPIError
-from hikidashi.web.providers.tavily._answers import read_answer, read_credits, read_hits, read_pages
+from hikidashi.web.providers.tavily_answers import read_answer, read_credits, read_hits, read_pages
 from hikidashi.web.results import ExtractedPage, FailedPage, SearchHit
 
 JSON = st.recursive(

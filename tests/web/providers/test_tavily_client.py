@@ -16,7 +16,7 @@ from hikidashi.errors import ErrorType, MissingExtra, TavilyAPIError
 from hikidashi.testing import TavilyPage, TavilyServer, tavily_fault
 from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.cache import ResultCache
-from hikidashi.web.providers.tavily.client import TavilyAPIClient
+from hikidashi.web.providers.tavily import TavilyAPIClient
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit, SearchResults
 
 TEA = TavilyPage(
@@ -319,9 +319,9 @@ async def test_where_the_api_says_no_cost_the_price_list_counts() -> None:
 @pytest.mark.parametrize(
     ("module", "package"),
     [
-        ("providers.tavily._errors", "tavily"),
-        ("providers.tavily._connections", "tavily"),
-        ("providers.httpx_pool", "httpx"),
+        ("providers.tavily_answers", "tavily"),
+        ("providers.tavily", "tavily"),
+        ("providers.transport", "httpx"),
     ],
 )
 def test_without_its_package_a_module_says_what_to_install(

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.testing import TavilyPage, TavilyServer, tavily_fault
-from hikidashi.web.providers.retry import RetryPolicy
-from hikidashi.web.providers.tavily._errors import translate
-from hikidashi.web.providers.tavily.client import TavilyAPIClient
+from hikidashi.web.providers.tavily import TavilyAPIClient
+from hikidashi.web.providers.tavily_answers import translate
+from hikidashi.web.providers.transport import RetryPolicy
 
 PAGE = TavilyPage(title="Tea", url="https://example.com/tea", content="Tea.", score=0.5)
 NO_RETRY = RetryPolicy(max_retries=0)

@@ -15,8 +15,8 @@ from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.testing import TavilyPage, TavilyServer, tavily_fault
 from hikidashi.testing.server import Exchange
 from hikidashi.web.providers.cache import ResultCache
-from hikidashi.web.providers.retry import RetryPolicy
-from hikidashi.web.providers.tavily.client import TavilyAPIClient
+from hikidashi.web.providers.tavily import TavilyAPIClient
+from hikidashi.web.providers.transport import RetryPolicy
 
 PAGE = TavilyPage(title="Tea", url="https://example.com/tea", content="Tea.", score=0.5)
 

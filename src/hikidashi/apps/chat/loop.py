@@ -151,7 +151,7 @@ class Chat:
         if isinstance(self._responder, BackgroundResponder):
             # Two threads that import modules which need each other may get a partly initialised module.
             await self._responder.wait_until_made()
-        from ...web.answers.format import format_search
+        from ...web.answers import format_search
         from ...web.providers.choose import choose_provider, configured_provider
 
         asked = self._search or WebSearchConfig()

@@ -20,10 +20,9 @@ from rich.markdown import Markdown
 from rich.status import Status
 from rich.text import Text
 
-from ...common.terminal import clean, clean_lines, cut
-from ...web.answers.fence import unfenced
-from ..citations import Citations, FoundSources
-from ..responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
+from hikidashi.apps.citations import Citations, FoundSources
+from hikidashi.apps.responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
+from hikidashi.web.answers import unfenced
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

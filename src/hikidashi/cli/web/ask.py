@@ -1,28 +1,141 @@
-"""`hikidashi web search`, `extract` and `context`: ask a provider and print the answer."""
+"""`hikidashi web search`, `extract`, `context` and `serve`: what a provider answers, printed or served."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import re
+import signal
+import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from hikidashi.web.answers.format import format_context, format_extract, format_search
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from hikidashi.common.files import cache_folder
+from hikidashi.common.urls import is_loopback
+from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
+from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, Ranker, names_taking
+from hikidashi.texts import in_language
+from hikidashi.web.answers import format_context, format_extract, format_search
 from hikidashi.web.call_provider import ask_context, ask_extract, ask_search
-from hikidashi.web.filters import ExtractOptions, SearchFilters, check_filters
 from hikidashi.web.language import errors_in
 from hikidashi.web.provider import SearchDepth, SearchProvider
+from hikidashi.web.providers.choose import choose_provider, provider_name
+from hikidashi.web.request import ExtractOptions, SearchFilters, check_filters
+from hikidashi.web.server import SearchServer, Served
 
-from .choice import Choice
-from .options import FilterOptions, ReadingOptions
-from .view import print_footer, print_json, print_markdown
+from ..output import Language, language_of_environment, print_error, print_text, stderr, stdout
+from . import FilterOptions, ProviderOptions, ReadingOptions
 
-__all__ = ["context", "extract", "search"]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+__all__ = [
+    "ChosenProvider",
+    "choice_of",
+    "context",
+    "extract",
+    "language_of",
+    "print_footer",
+    "print_json",
+    "print_markdown",
+    "run_server",
+    "search",
+    "shown",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenProvider:
+    """The provider of a command, and the language of its output."""
+
+    name: str
+    base_url: str | None
+    index: Path | None
+    ranker: Ranker
+    keyless: bool
+    cache: bool
+    timeout: float | None
+    language: Language
+
+    def open(self) -> SearchProvider:
+        """A new provider; the caller closes it."""
+        from hikidashi.web.providers.cache import ResultCache
+
+        kept = self.cache and "cache" in SEARCH_PROVIDERS[self.name].options
+        return choose_provider(
+            self.name,
+            base_url=self.base_url,
+            index=self.index,
+            ranker=self.ranker,
+            keyless=self.keyless,
+            cache=ResultCache(cache_path()) if kept else None,
+            timeout=self.timeout,
+            language=self.language,
+        )
+
+
+def cache_path() -> Path:
+    """The cache file: `hikidashi/web-cache.db` in the cache folder of the user."""
+    return cache_folder() / "web-cache.db"
+
+
+def language_of(lang: Language | None) -> Language:
+    """`lang`, or the language of the environment."""
+    return lang or language_of_environment()
+
+
+def choice_of(asked: ProviderOptions) -> ChosenProvider:
+    """The choice that the options describe.
+
+    Raises:
+        typer.BadParameter: options contradict each other, or the address of the provider is missing.
+        TavilyAPIError: the provider needs a key, and there is none.
+    """
+    named = asked.provider or (names_taking("index")[0] if asked.index is not None else None)
+    row = SEARCH_PROVIDERS[provider_name(named)]
+    if asked.index is not None and "index" not in row.options:
+        raise typer.BadParameter(f"--index belongs to {_providers('index')}, not {row.name}.")
+    if asked.ranker != DEFAULT_RANKER and "ranker" not in row.options:
+        raise typer.BadParameter(f"--ranker belongs to {_providers('ranker')}, not {row.name}.")
+    if asked.keyless and (named is None or "keyless" not in row.options):
+        raise typer.BadParameter(f"--keyless belongs to {_providers('keyless')}.")
+    if asked.base_url and "base_url" not in row.options:
+        raise typer.BadParameter(f"--base-url needs {_providers('base_url')}.")
+    if row.address_variable and not (asked.base_url or row.address_in(os.environ)):
+        raise typer.BadParameter(f"--provider {row.name} needs --base-url URL, or {row.address_variable}.")
+    if row.key_variable and not (asked.keyless or row.key_in(os.environ)):
+        raise TavilyAPIError(in_language(row.missing_key("command"), "en"), ErrorType.AUTH_ERROR)
+    return ChosenProvider(
+        name=row.name,
+        base_url=asked.base_url,
+        index=asked.index,
+        ranker=asked.ranker,
+        keyless=asked.keyless,
+        cache=asked.cache,
+        timeout=asked.timeout,
+        language=language_of(asked.lang),
+    )
+
+
+def _providers(option: Option) -> str:
+    """The values of --provider that go with `option`."""
+    return " or ".join(f"--provider {name}" for name in names_taking(option))
+
 
 T = TypeVar("T")
 
 
 def search(
-    choice: Choice,
+    choice: ChosenProvider,
     query: str,
     wanted: FilterOptions,
     *,
@@ -52,7 +165,7 @@ def search(
     return bool(found.results)
 
 
-def extract(choice: Choice, urls: Sequence[str], reading: ReadingOptions, *, as_json: bool) -> bool:
+def extract(choice: ChosenProvider, urls: Sequence[str], reading: ReadingOptions, *, as_json: bool) -> bool:
     """Print the text of `urls`; whether any could be read."""
     options = ExtractOptions(
         depth=reading.depth, format=reading.format, query=reading.query, chunks_per_source=reading.chunks
@@ -66,7 +179,9 @@ def extract(choice: Choice, urls: Sequence[str], reading: ReadingOptions, *, as_
     return bool(pages.results)
 
 
-def context(choice: Choice, query: str, wanted: FilterOptions, *, max_tokens: int | None, as_json: bool) -> bool:
+def context(
+    choice: ChosenProvider, query: str, wanted: FilterOptions, *, max_tokens: int | None, as_json: bool
+) -> bool:
     """Print passages about `query`; whether there are any."""
     packed = _asked(
         choice,
@@ -94,7 +209,7 @@ def _filters(wanted: FilterOptions) -> SearchFilters:
     )
 
 
-def _asked(choice: Choice, question: Callable[[SearchProvider], Awaitable[T]]) -> T:
+def _asked(choice: ChosenProvider, question: Callable[[SearchProvider], Awaitable[T]]) -> T:
     async def ask() -> T:
         provider = choice.open()
         try:
@@ -104,3 +219,129 @@ def _asked(choice: Choice, question: Callable[[SearchProvider], Awaitable[T]]) -
 
     with errors_in(choice.language):
         return asyncio.run(ask())
+
+
+# Text from the web is untrusted: control characters could move the cursor, or reverse the line.
+_UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_STYLES = (("### ", "bold cyan"), ("## ", "bold"), ("URL: ", "blue"), ("> ", "italic"), ("---", "dim"))
+
+
+def print_markdown(text: str) -> None:
+    """Print `text`: with colours on a terminal, unchanged elsewhere."""
+    console = stdout()
+    if not console.is_terminal:
+        print(text)  # noqa: T201 - this is the output
+        return
+    for line in shown(text).split("\n"):
+        style = next((style for start, style in _STYLES if line.startswith(start)), "")
+        print_text(console, Text(line, style))
+
+
+def print_json(answer: DataclassInstance | dict[str, Any]) -> None:
+    """Print `answer` as one JSON object."""
+    value = answer if isinstance(answer, dict) else asdict(answer)
+    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
+
+
+def print_footer(
+    provider: str, language: Language, *, cached: bool, credits_used: float | None, tokens: int | None = None
+) -> None:
+    """On a terminal, print the provider and the cost; elsewhere nothing."""
+    console = stderr()
+    if not (console.is_terminal and stdout().is_terminal):
+        return
+    if language == "ja":
+        parts = [f"提供: {provider}{'（キャッシュ）' if cached else ''}"]
+        parts += [f"約{tokens:,}トークン"] if tokens is not None else []
+        parts += [f"{credits_used:g}クレジット"] if credits_used else []
+    else:
+        parts = [f"from {provider}{' (cached)' if cached else ''}"]
+        parts += [f"about {tokens:,} tokens"] if tokens is not None else []
+        parts += [f"{credits_used:g} credit{'' if credits_used == 1 else 's'}"] if credits_used else []
+    console.print(Text(f"\n{' · '.join(parts)}", "dim"))
+
+
+def shown(text: str) -> str:
+    """`text` without control characters other than newlines."""
+    return _UNFIT.sub("", text)
+
+
+_HOW: dict[Language, str] = {
+    "en": """
+Point any Tavily client at it:
+
+  TavilyClient({key!r}, api_base_url={url!r})
+
+  curl {url}/search -H 'content-type: application/json'{header} \\
+       -d '{{"query": "…"}}'
+
+Ctrl-C ends it.
+""",
+    "ja": """
+Tavily のクライアントから次のように使えます:
+
+  TavilyClient({key!r}, api_base_url={url!r})
+
+  curl {url}/search -H 'content-type: application/json'{header} \\
+       -d '{{"query": "…"}}'
+
+Ctrl-C で終了します。
+""",
+}
+
+
+def run_server(choice: ChosenProvider, *, host: str, port: int, api_key: str | None) -> None:
+    """Serve until SIGINT or SIGTERM; exit code 1 if the port cannot be used."""
+    if not is_loopback(host) and not api_key:
+        raise typer.BadParameter(f"--host {host} lets other machines in: give --api-key KEY, which they must send.")
+    log = stderr()
+    server = SearchServer(
+        choice.open(), host=host, port=port, api_key=api_key, on_served=lambda served: _log_request(log, served)
+    )
+    _end_like_ctrl_c(signal.SIGTERM)
+    try:
+        with server:
+            stdout().print(Text.assemble(f"Serving {choice.name} on ", (server.url, "bold green")), soft_wrap=True)
+            if choice.name == "local":
+                _print_totals(log, choice)
+            log.print(Text(_how(server.url, api_key, choice.language), "dim"))
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        log.print(Text("終了しました。" if choice.language == "ja" else "Ended.", "dim"))
+    except OSError as error:
+        print_error(OSError(error.strerror or str(error)))
+        raise typer.Exit(1) from error
+
+
+def _print_totals(log: Console, choice: ChosenProvider) -> None:
+    """Print how many documents there are; a missing index may be created later."""
+    from hikidashi.web.local import LocalIndex
+
+    index = LocalIndex(choice.index)
+    try:
+        totals = index.totals()
+    except WebIndexError as error:
+        log.print(Text(str(error), "yellow"))
+    else:
+        count = f"{totals.documents:,}"
+        log.print(Text(f"文書 {count} 件" if choice.language == "ja" else f"{count} documents", "dim"))
+    finally:
+        index.close()
+
+
+def _how(url: str, api_key: str | None, language: Language) -> str:
+    """The instructions for clients, without the key."""
+    header = " \\\n       -H 'authorization: Bearer YOUR-KEY'" if api_key else ""
+    return _HOW[language].format(url=url, key="YOUR-KEY" if api_key else "any-key", header=header)
+
+
+def _log_request(log: Console, served: Served) -> None:
+    style = "dim" if served.status < 400 else "yellow" if served.status < 500 else "red"
+    log.print(Text(f"{served.method} {served.path} {served.status} {served.seconds * 1000:.0f} ms", style))
+
+
+def _end_like_ctrl_c(number: signal.Signals) -> None:
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(number, interrupt)

@@ -23,9 +23,9 @@ from ...common.sqlite import (
 )
 from ...common.unicode import well_formed
 from ...errors import WebIndexError
-from ..filters import SearchFilters
 from ..pages.address import host_of
 from ..passages import Passage
+from ..request import SearchFilters
 from ..words import TOKENIZER, indexed
 
 __all__ = [

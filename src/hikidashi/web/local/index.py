@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...common.files import data_folder
-from ..filters import NO_FILTERS, SearchFilters
+from ..request import NO_FILTERS, SearchFilters
 from ..words import Term, terms_of
 from .database import POSITIONS, Condition, IndexWriter, condition_of, is_current, map_errors, open_to_read
 from .ranking import Ranked, ranked

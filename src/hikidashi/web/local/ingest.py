@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from ..crawl_options import CrawlOptions, check_crawl_options
 from ..language import errors_in
 from ..messages import reason
-from ..validate import check_positive
+from ..request import CrawlOptions, check_crawl_options, check_positive
 from .database import IndexWriter, Known, NewDocument
 from .documents import MAX_BYTES, Failed, FileFound, Outcome, Same, Skipped, Touched, read_file, read_page
 from .index import LocalIndex

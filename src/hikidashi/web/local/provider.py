@@ -13,29 +13,34 @@ from typing import TYPE_CHECKING, Self, get_args
 from ...errors import ErrorType, TavilyAPIError, WebIndexError
 from ...providers import DEFAULT_RANKER, Ranker
 from ...texts import Language, check_language
-from ..answers.context import DEFAULT_MAX_TOKENS, pack_context
-from ..filters import (
+from ..answers import DEFAULT_MAX_TOKENS, pack_context
+from ..language import errors_in, in_own_language
+from ..messages import api_error, message, reason, validation_error
+from ..pages.address import encoded_url
+from ..passages import best_sentence, snippet
+from ..provider import SearchDepth
+from ..request import (
     EXTRACT_DEFAULTS,
     NO_FILTERS,
     ExtractOptions,
     SearchFilters,
     check_extract_options,
     check_filters,
+    check_max_results,
+    check_max_tokens,
+    check_query,
+    check_search_depth,
+    check_urls,
+    listed,
     refuse_unsupported,
 )
-from ..language import errors_in, in_own_language
-from ..messages import api_error, message, reason, validation_error
-from ..pages.address import encoded_url
-from ..passages import best_sentence, snippet
-from ..provider import SearchDepth
 from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
-from ..validate import as_list, check_max_results, check_max_tokens, check_query, check_search_depth, check_urls
 from .database import NoIndex
 from .index import FoundPassage, LocalIndex
 
 if TYPE_CHECKING:
-    from ..crawl_options import CrawlOptions, CrawlResults, MapResults
     from ..pages.fetch import Fetcher
+    from ..request import CrawlOptions, CrawlResults, MapResults
     from .semantic import Embed, SemanticRanker
 
 __all__ = ["LocalSearchProvider", "Ranker"]
@@ -141,7 +146,7 @@ class LocalSearchProvider:
         from ..passages import extracted_as  # imports this package, too
 
         chosen = check_extract_options(options or EXTRACT_DEFAULTS)
-        texts = [url.strip() for url in as_list(urls) or () if isinstance(url, str)]
+        texts = [url.strip() for url in listed(urls) or () if isinstance(url, str)]
         stored = await asyncio.to_thread(self._stored, texts)
         allowed = frozenset[str]() if self._fetcher is None else self._fetcher.allowed_hosts
         asked = check_urls(urls, allowed_hosts=allowed, at_hand=stored)
@@ -198,7 +203,7 @@ class LocalSearchProvider:
         return await map_site(url, chosen, fetcher=self._fetcher, provider=_NAME)
 
     def _checked_crawl(self, options: CrawlOptions | None) -> CrawlOptions:
-        from ..crawl_options import CRAWL_DEFAULTS, refuse_crawl_options
+        from ..request import CRAWL_DEFAULTS, refuse_crawl_options
 
         chosen = options or CRAWL_DEFAULTS
         names = ("instructions", "categories", "chunks_per_source")
@@ -240,7 +245,7 @@ class LocalSearchProvider:
     async def _fetched(self, urls: Sequence[str]) -> list[ExtractedPage | FailedPage]:
         if not urls:
             return []
-        from ..providers.extract_urls import read_pages
+        from ..pages.extract import read_pages
 
         return await read_pages(urls, fetcher=self._fetcher)
 

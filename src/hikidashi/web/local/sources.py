@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import FetchRefused, PageError
-from ..crawl_options import CrawlOptions
 from ..messages import reason, validation_error
 from ..pages.address import check_url, host_of
-from ..validate import as_list
+from ..request import CrawlOptions, listed
 from .documents import FileFound, PageText, Unreadable, has_no_text, kind_of, page_text, walk
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def source_list(sources: object) -> list[str | os.PathLike[str]]:
     Raises:
         TavilyAPIError: one of them is neither a non-blank string nor a path; VALIDATION_ERROR.
     """
-    given: list[Any] | None = [sources] if isinstance(sources, Path) else as_list(sources)
+    given: list[Any] | None = [sources] if isinstance(sources, Path) else listed(sources)
     if given is None or not all(one.strip() if isinstance(one, str) else isinstance(one, os.PathLike) for one in given):
         raise validation_error("texts", name="sources", value=repr(sources)[:100])
     return given

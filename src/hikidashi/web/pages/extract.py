@@ -1,21 +1,34 @@
-"""Title and text of a fetched page, parsed in a worker process that is killed on timeout."""
+"""Title and text of pages: one or many at a time, parsed in a worker process that is killed on timeout."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from importlib.util import find_spec
 
-from ...errors import MissingExtra
-from ..results import ExtractedPage
-from .fetch import Fetched, page_error
+from ...errors import FetchRefused, MissingExtra, PageError
+from ..messages import reason
+from ..passages import extracted_as
+from ..request import EXTRACT_DEFAULTS, ExtractOptions, check_urls
+from ..results import ExtractedPage, ExtractResults, FailedPage
+from .fetch import Fetched, Fetcher, page_error
 from .worker import WorkerDied, WorkerProcess
 
-__all__ = ["Extractor", "extract_page", "shared_extractor"]
+__all__ = [
+    "Extractor",
+    "extract_page",
+    "extract_urls",
+    "read_pages",
+    "shared_extractor",
+]
+
+logger = logging.getLogger("hikidashi")
 
 
 class Extractor:
@@ -113,3 +126,54 @@ def shared_extractor() -> Extractor:
         os.register_at_fork(after_in_child=shared_extractor.cache_clear)
         os.register_at_fork(after_in_child=partial(atexit.unregister, extractor.close))
     return extractor
+
+
+async def extract_urls(
+    urls: Sequence[str],
+    *,
+    fetcher: Fetcher | None = None,
+    extractor: Extractor | None = None,
+    concurrency: int = 8,
+    provider: str = "",
+    options: ExtractOptions = EXTRACT_DEFAULTS,
+) -> ExtractResults:
+    """The pages of `urls`, and why others could not be read, both in the order requested.
+
+    Raises:
+        TavilyAPIError: `urls` is empty; VALIDATION_ERROR.
+    """
+    fetcher = fetcher or Fetcher()
+    checked = check_urls(urls, allowed_hosts=fetcher.allowed_hosts)
+    pages = await read_pages(checked.valid, fetcher=fetcher, extractor=extractor, concurrency=concurrency)
+    return ExtractResults(
+        results=tuple(extracted_as(page, options) for page in pages if isinstance(page, ExtractedPage)),
+        failed_results=checked.all_failed(page for page in pages if isinstance(page, FailedPage)),
+        provider=provider,
+    )
+
+
+async def read_pages(
+    urls: Sequence[str],
+    *,
+    fetcher: Fetcher | None = None,
+    extractor: Extractor | None = None,
+    concurrency: int = 8,
+) -> list[ExtractedPage | FailedPage]:
+    """The page of each of `urls`, checked by `check_urls`, or why it could not be read."""
+    fetcher = fetcher or Fetcher()
+    extractor = extractor or shared_extractor()
+    turn = asyncio.Semaphore(concurrency)
+
+    async def read(url: str) -> ExtractedPage | FailedPage:
+        async with turn:
+            try:
+                return await extractor.extract(await fetcher.fetch(url))
+            except (FetchRefused, PageError) as error:
+                return FailedPage(url=url, error=error.reason)
+            except Exception as error:  # one bad page must not fail the others
+                logger.exception("Reading a page failed unexpectedly")
+                return FailedPage(url=url, error=reason("unexpected", kind=type(error).__name__))
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(read(url)) for url in urls]
+    return [task.result() for task in tasks]

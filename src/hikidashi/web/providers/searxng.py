@@ -8,34 +8,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from ...common.per_loop import PerLoop
 from ...common.urls import is_loopback_url, split_base_url
 from ...errors import ErrorType, MissingExtra, TavilyAPIError
 from ...texts import Language, check_language
-from ..answers.context import pack_context
-from ..filters import (
+from ..answers import pack_context
+from ..language import errors_in, in_own_language
+from ..messages import api_error, validation_error, wait_message
+from ..passages import short_line
+from ..provider import SearchDepth
+from ..request import (
     EXTRACT_DEFAULTS,
     NO_FILTERS,
     ExtractOptions,
     SearchFilters,
     check_extract_options,
-    refuse_unsupported,
-)
-from ..language import errors_in, in_own_language
-from ..messages import api_error, validation_error, wait_message
-from ..passages import short_line
-from ..provider import SearchDepth
-from ..results import ExtractResults, SearchContext, SearchHit, SearchResults
-from ..validate import (
     check_max_results,
     check_max_tokens,
     check_positive,
     check_query,
     check_search_depth,
     check_texts,
+    refuse_unsupported,
 )
-from .httpx_pool import ENCODINGS, LARGEST_ANSWER, AnswerTooLarge, read_within_limits
-from .per_loop import PerLoop
-from .retry import RetryPolicy, parse_retry_after
+from ..results import ExtractResults, SearchContext, SearchHit, SearchResults
+from .transport import ENCODINGS, LARGEST_ANSWER, AnswerTooLarge, RetryPolicy, parse_retry_after, read_within_limits
 
 try:
     import httpx
@@ -158,7 +155,7 @@ class SearxngProvider:
         Raises:
             TavilyAPIError: `urls` is empty, or an option is refused.
         """
-        from .extract_urls import extract_urls
+        from ..pages.extract import extract_urls
 
         chosen = check_extract_options(options or EXTRACT_DEFAULTS)
         return await extract_urls(urls, fetcher=self._fetcher, provider=_NAME, options=chosen)

@@ -21,33 +21,42 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self, cast
 
-from ...common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable
-from ...common.urls import is_loopback, is_loopback_url
-from ...errors import HikidashiError, TavilyAPIError
-from ..call_provider import ask_crawl, ask_extract, ask_map, ask_search
-from ..filters import ExtractOptions, SearchFilters, check_filters
-from ..provider import SearchDepth, SearchProvider
-from ..results import SearchHit
-from .crawl import CrawlRequest, MapRequest, crawl_answer, crawl_request, map_answer, map_request
-from .requests import (
+from ..common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable
+from ..common.urls import is_loopback, is_loopback_url
+from ..errors import HikidashiError, TavilyAPIError
+from .call_provider import ask_crawl, ask_extract, ask_map, ask_search
+from .provider import SearchDepth, SearchProvider
+from .request import ExtractOptions, SearchFilters, check_filters
+from .results import SearchHit
+from .tavily_api import (
     APIAnswer,
-    ExtractRequest,
-    Refused,
-    SearchRequest,
+    APIRefusal,
+    CrawlBody,
+    ExtractBody,
+    MapBody,
+    SearchBody,
     bad_request,
     check_key,
+    crawl_answer,
+    crawl_request,
     error_answer,
     extract_answer,
     extract_request,
     failure_answer,
+    map_answer,
+    map_request,
     search_answer,
     search_request,
     usage_answer,
 )
 
-__all__ = ["SearchServer", "Served"]
+__all__ = [
+    "SearchServer",
+    "Served",
+]
 
 logger = logging.getLogger("hikidashi")
+
 
 _ROUTES = ("/search", "/extract", "/crawl", "/map", "/usage")
 _DAYS_OF_CLIENT = 7
@@ -146,7 +155,7 @@ class SearchServer(LoopbackServer):
         began = time.monotonic()
         try:
             answer = self._answer(exchange)
-        except Refused as refused:
+        except APIRefusal as refused:
             answer = refused.answer
         except TavilyAPIError as error:
             answer = failure_answer(error)
@@ -166,7 +175,7 @@ class SearchServer(LoopbackServer):
 
     def _answer(self, exchange: Exchange) -> APIAnswer:
         if self._only_local_names and not is_loopback_url(f"//{exchange.headers.get('host', '')}"):
-            raise Refused(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
+            raise APIRefusal(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
         if exchange.method == "POST":
             _check_not_from_a_web_page(exchange.headers)
         match exchange.method, exchange.path:
@@ -200,9 +209,9 @@ class SearchServer(LoopbackServer):
                     spent = dict(self._spent)
                 return usage_answer(**spent, plan=self._provider.name)
             case _, path if path in ("/", *_ROUTES):
-                raise Refused(error_answer(405, "Method Not Allowed"))
+                raise APIRefusal(error_answer(405, "Method Not Allowed"))
             case _:
-                raise Refused(error_answer(404, f"Not Found: this server knows {', '.join(_ROUTES)}."))
+                raise APIRefusal(error_answer(404, f"Not Found: this server knows {', '.join(_ROUTES)}."))
 
     def _check_key(self, headers: Mapping[str, str]) -> None:
         if self._api_key is not None:
@@ -217,9 +226,9 @@ class SearchServer(LoopbackServer):
             return self._loop.run(asyncio.wait_for(work, limit))
         except TimeoutError as error:
             message = f"The {self._provider.name} provider took more than {limit:g} seconds."
-            raise Refused(error_answer(504, message)) from error
+            raise APIRefusal(error_answer(504, message)) from error
 
-    async def _search(self, request: SearchRequest) -> APIAnswer:
+    async def _search(self, request: SearchBody) -> APIAnswer:
         began = time.monotonic()
         found = await ask_search(
             self._provider,
@@ -236,7 +245,7 @@ class SearchServer(LoopbackServer):
         seconds = time.monotonic() - began
         return search_answer(request, hits, answer=found.answer, raw_contents=raw, seconds=seconds, credits=charged)
 
-    async def _raw_contents(self, hits: Sequence[SearchHit], request: SearchRequest) -> tuple[dict[str, str], float]:
+    async def _raw_contents(self, hits: Sequence[SearchHit], request: SearchBody) -> tuple[dict[str, str], float]:
         """The full text of the pages by URL, and its cost."""
         urls = list(dict.fromkeys(hit.url for hit in hits))
         if not urls:
@@ -246,7 +255,7 @@ class SearchServer(LoopbackServer):
         pages = await ask_extract(self._provider, urls, options=options)
         return {page.url: page.raw_content for page in pages.results}, pages.credits or 0.0
 
-    async def _extract(self, request: ExtractRequest) -> APIAnswer:
+    async def _extract(self, request: ExtractBody) -> APIAnswer:
         began = time.monotonic()
         options = ExtractOptions(
             depth="advanced" if request.extract_depth == "advanced" else "basic",
@@ -259,7 +268,7 @@ class SearchServer(LoopbackServer):
         self._spend("extract", charged)
         return extract_answer(request, pages, seconds=time.monotonic() - began, credits=charged)
 
-    async def _crawl(self, request: CrawlRequest) -> APIAnswer:
+    async def _crawl(self, request: CrawlBody) -> APIAnswer:
         began = time.monotonic()
         options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
         crawled = await ask_crawl(self._provider, request.url, options=options)
@@ -267,7 +276,7 @@ class SearchServer(LoopbackServer):
         self._spend("crawl", charged)
         return crawl_answer(request, crawled, seconds=time.monotonic() - began, credits=charged)
 
-    async def _map(self, request: MapRequest) -> APIAnswer:
+    async def _map(self, request: MapBody) -> APIAnswer:
         began = time.monotonic()
         options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
         found = await ask_map(self._provider, request.url, options=options)
@@ -313,7 +322,7 @@ class _LoopThread:
         self._loop.close()
 
 
-def _filters(request: SearchRequest) -> SearchFilters:
+def _filters(request: SearchBody) -> SearchFilters:
     start = request.start_date
     # tavily-python always sends 7 with `qna_search` and `get_search_context`, which Tavily applies to news only.
     by_itself = request.days == _DAYS_OF_CLIENT and request.topic != "news"
@@ -339,10 +348,12 @@ def _check_not_from_a_web_page(headers: Mapping[str, str]) -> None:
     """
     origin = headers.get("origin")
     if origin is not None and origin != f"http://{headers.get('host', '')}":
-        raise Refused(error_answer(403, f"Forbidden: requests of web pages (origin {origin!r:.80}) are not answered."))
+        raise APIRefusal(
+            error_answer(403, f"Forbidden: requests of web pages (origin {origin!r:.80}) are not answered.")
+        )
     kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise Refused(error_answer(415, f"The body must be application/json, not {kind!r:.80}."))
+        raise APIRefusal(error_answer(415, f"The body must be application/json, not {kind!r:.80}."))
 
 
 def _cannot_listen(error: OSError, host: str, port: int) -> OSError:

@@ -7,28 +7,32 @@ each call has a provider of its own, as in the spec.
 
 from __future__ import annotations
 
+import inspect
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, Unpack
+from typing import Any, ParamSpec, TypeVar, Unpack, cast
 
-from ...config import WebSearchConfig
-from ...config.sections import web_search_to_offer
-from ...errors import MissingExtra
-from ...texts import Language, texts
-from ...tool import ToolResult
-from ..answers.bounded import ANSWER_TOKENS
-from ..answers.fence import Untrusted
-from ..filters import FilterArguments
-from ..log import shown_urls
-from ..provider import SearchProvider
-from ..providers.choose import configured_provider
-from ..tools import META, WebTools, failed_call
-from ..validate import as_list
-from ._failed import FailedText, reporting_failures
-from ._made import in_english, with_filters
-from ._presentation import StrandsPresentation
+from ..common.unicode import well_formed
+from ..config import WebSearchConfig
+from ..config.sections import web_search_to_offer
+from ..errors import ErrorType, HikidashiError, MissingExtra, TavilyAPIError
+from ..texts import Language, in_language, texts
+from ..tool import ToolResult
+from .answers import ANSWER_TOKENS, Untrusted, short_labels
+from .call_provider import supported_filters
+from .provider import SearchProvider
+from .providers.choose import configured_provider
+from .request import FilterArguments, listed
+from .results import ExtractResults, SearchContext, SearchHit, SearchResults
+from .tools import META, Presentation, WebResults, WebTools, failed_call, full_definition, shown_urls
+
+try:
+    from strands.tools.decorator import DecoratedFunctionTool
+except ImportError as error:
+    raise MissingExtra("strands-agents", "strands") from error
 
 try:
     from strands import tool  # pyright: ignore[reportUnknownVariableType] - its schema is a bare `dict`
@@ -36,18 +40,114 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
+
 __all__ = [
     "WEB_SEARCH_CONFIG_KEY",
     "WEB_SEARCH_TOOLS",
     "WEB_TOOLS",
+    "FailedText",
+    "StrandsPresentation",
     "WebSearchToolsFactory",
     "WebToolsFactory",
+    "cut_hits",
+    "format_answer",
     "get_web_search_config",
+    "in_english",
+    "reporting_failures",
     "web_context",
     "web_extract",
     "web_search",
     "web_tools_factory",
+    "with_filters",
 ]
+
+logger = logging.getLogger("hikidashi.web")
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class FailedText(str):
+    """The text of a failed call, with the reason for people and logs; equal to the same text without a reason."""
+
+    reason: str
+    """Why the call failed; empty if the text says it."""
+
+    def __new__(cls, text: str, reason: str = "") -> FailedText:
+        """The text, with its reason."""
+        failed = super().__new__(cls, text)
+        failed.reason = reason
+        return failed
+
+
+class _ReportingTool(DecoratedFunctionTool[_P, _R]):
+    def __init__(self, made: DecoratedFunctionTool[_P, _R]) -> None:
+        vars(self).update(vars(made))
+
+    async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncGenerator[Any]:
+        """The events of the tool; a result with a `FailedText` gets the status `error`."""
+        async for event in super().stream(tool_use, invocation_state, **kwargs):
+            result: Any = getattr(event, "tool_result", None)
+            if result and any(isinstance(block.get("text"), FailedText) for block in result["content"]):
+                result["status"] = "error"
+            yield event
+
+
+def reporting_failures(made: DecoratedFunctionTool[_P, _R]) -> DecoratedFunctionTool[_P, _R]:
+    """The same tool, whose result has the status `error` when its function returns a `FailedText`.
+
+    Called as a function, it still returns the text.
+    """
+    return _ReportingTool(made)
+
+
+def in_english(japanese: AgentTool, description: str, **properties: dict[str, Any]) -> AgentTool:
+    """The same tool with its description in English."""
+    required = [name for name, described in properties.items() if "default" not in described]
+    accepts = {"json": {"type": "object", "properties": properties, "required": required}}
+    function = inspect.unwrap(cast("Callable[..., Any]", japanese))
+    made = tool(name=japanese.tool_name, description=description, inputSchema=accepts, context=True)(function)
+    return reporting_failures(made)
+
+
+def with_filters(
+    made: AgentTool, ask: Callable[..., Awaitable[str]], provider: SearchProvider, language: Language
+) -> AgentTool:
+    """The tool `made` of one query, with the filters that `provider` supports."""
+
+    async def filtered(
+        query: str,
+        tool_context: ToolContext,
+        *,
+        topic: str | None = None,
+        time_range: str | None = None,
+        start_date: str | None = None,
+        end_date: str | None = None,
+        include_domains: list[str] | None = None,
+        exclude_domains: list[str] | None = None,
+        country: str | None = None,
+    ) -> str:
+        return await ask(
+            query,
+            tool_context,
+            topic=topic,
+            time_range=time_range,
+            start_date=start_date,
+            end_date=end_date,
+            include_domains=include_domains,
+            exclude_domains=exclude_domains,
+            country=country,
+        )
+
+    described = full_definition("tavily_search", provider, language).input_schema["properties"]
+    filters = {name: described[name] for name in supported_filters(provider)}
+    query: Any = cast("Any", made.tool_spec["inputSchema"])["json"]["properties"]["query"]
+    schema = {"type": "object", "properties": {"query": query, **filters}, "required": ["query"]}
+    description = made.tool_spec["description"]
+    build = tool(name=made.tool_name, description=description, inputSchema={"json": schema}, context=True)
+    return reporting_failures(build(filtered))
+
 
 WEB_SEARCH_CONFIG_KEY = "web_search_config"
 _SETTINGS_KEY = "web_search_settings"
@@ -116,7 +216,7 @@ async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "
         各ページの本文またはエラーメッセージ
     """  # noqa: D400, D415 - a Japanese full stop
     config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
-    if all(map(_is_blank, as_list(urls) or [])):
+    if all(map(_is_blank, listed(urls) or [])):
         return FailedText(texts("strands", settings.language)["no_urls"])
     tools = _Tools(config, settings)
     return await tools.call(
@@ -300,3 +400,118 @@ def _is_blank(text: object) -> bool:
 
 def _settings_of(tool_context: ToolContext) -> _Settings:
     return tool_context.invocation_state.get(_SETTINGS_KEY) or _Settings()
+
+
+_LONGEST_IN_LOG = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrandsPresentation(Presentation):
+    """Short sentences for the model, and one line in the log for each call."""
+
+    max_content_length: int
+    """Maximum number of characters of each result; 0 is unlimited."""
+
+    search_tool = "web_search"
+    extract_tool = "web_extract"
+    context_tool = "web_context"
+    include_answer = True
+
+    def bounded(self, results: SearchResults, max_tokens: int) -> tuple[SearchResults, list[str]]:
+        """`results` with the content length of the config, whatever `max_tokens` is: the format has no notes."""
+        return cut_hits(results, self.max_content_length), []
+
+    def text(self, results: WebResults, language: Language) -> str:
+        """`results` as text for the model: for a search, in the format of spec 001."""
+        if isinstance(results, SearchResults):
+            return format_answer(results, language=language)
+        return super().text(results, language)
+
+    def empty_text(self, results: WebResults, language: Language) -> str | None:
+        """The sentence that nothing was found."""
+        if isinstance(results, SearchResults):
+            is_empty = not results.results and not (results.answer or "").strip()
+        else:  # an extraction without pages says which could not be read
+            is_empty = isinstance(results, SearchContext) and not results.text.strip()
+        return texts("strands", language)["nothing_found"] if is_empty else None
+
+    def error_text(self, tool: str, error: TavilyAPIError, language: Language) -> str:
+        """A sentence without the cause, which is in the log; a wrong argument is explained to the model."""
+        if error.error_type is ErrorType.VALIDATION_ERROR and error.status_code is None:
+            return in_language(error.message, language)
+        words = texts("strands", language)
+        return words["not_extracted"] if tool == self.extract_tool else words["failed"]
+
+    def log_start(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log nothing: the line at the end has the arguments."""
+
+    def log_success(
+        self, tool: str, arguments: Mapping[str, object], results: WebResults, execution_time_ms: float
+    ) -> None:
+        """Log the arguments and the number of results."""
+        logger.info("%s %s: success: %s", tool, _asked(arguments), _summary(results))
+
+    def log_failure(
+        self, tool: str, arguments: Mapping[str, object], error: Exception, execution_time_ms: float
+    ) -> None:
+        """Log the arguments and the reason of the failure."""
+        reason = " ".join(str(error).split()) if isinstance(error, HikidashiError) else type(error).__name__
+        logger.info("%s %s: failed: %s", tool, _asked(arguments), reason)
+
+    def log_cancelled(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Log the arguments."""
+        logger.info("%s %s: cancelled", tool, _asked(arguments))
+
+
+def _asked(arguments: Mapping[str, object]) -> str:
+    shown = ", ".join(map(repr, arguments.values()))
+    return shown if len(shown) <= _LONGEST_IN_LOG else shown[: _LONGEST_IN_LOG - 1] + "…"
+
+
+def _summary(results: WebResults) -> str:
+    if isinstance(results, SearchResults):
+        return f"{len(results.results)} results"
+    if isinstance(results, ExtractResults):
+        return f"{len(results.results)} pages, {len(results.failed_results)} failed"
+    return f"{len(results.sources)} sources, about {results.tokens} tokens"
+
+
+def cut_hits(results: SearchResults, max_content_length: int) -> SearchResults:
+    """`results` with at most `max_content_length` characters of each content; 0 is unlimited.
+
+    What no one configures, a server's titles, addresses and answer, has the limits of every tool.
+    """
+    cut = short_labels(results)
+    if not max_content_length:
+        return cut
+    return replace(cut, results=tuple(replace(hit, content=hit.content[:max_content_length]) for hit in cut.results))
+
+
+def format_answer(results: SearchResults, *, max_content_length: int = 0, language: Language = "ja") -> str:
+    """The answer and the hits; a sentence if there are none.
+
+    The content of each hit is cut after `max_content_length` characters, without an ellipsis; 0 is unlimited.
+    """
+    words = texts("strands", language)
+    answer = (results.answer or "").strip()
+    if not answer and not results.results:
+        return words["nothing_found"]
+    parts = [f'## {words["search"]}: "{_line(results.query)}"']
+    if answer:
+        parts.append(f"### {words['answer']}\n{answer}")
+    if results.results:
+        hits = (_hit(number, hit, max_content_length) for number, hit in enumerate(results.results, start=1))
+        parts.append(f"### {words['results']}\n" + "\n\n".join(hits))
+    return well_formed("\n\n".join(parts))
+
+
+def _hit(number: int, hit: SearchHit, max_content_length: int) -> str:
+    content = hit.content[:max_content_length] if max_content_length else hit.content
+    # Every line is indented, so that a page cannot forge a further result.
+    lines = [f"   {line}" if line.strip() else "" for line in content.splitlines()]
+    head = [f"{number}. **{_line(hit.title)}**", f"   URL: {_line(hit.url)}"]
+    return "\n".join([*head, *lines])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -7,7 +7,10 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["PerLoop"]
+__all__ = [
+    "PerLoop",
+]
+
 
 T = TypeVar("T")
 

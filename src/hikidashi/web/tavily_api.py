@@ -11,39 +11,47 @@ import json
 import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hmac import compare_digest
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...errors import ErrorType, TavilyAPIError
-from ...texts import in_language
-from ..pages.address import host_of
-from ..results import ExtractResults, FailedPage, SearchHit
+from ..errors import ErrorType, TavilyAPIError
+from ..texts import in_language
+from .pages.address import host_of
+from .request import CrawlOptions, CrawlResults, MapResults, check_crawl_options
+from .results import ExtractResults, FailedPage, SearchHit
 
 __all__ = [
     "LONGEST_QUERY",
     "MOST_RESULTS",
     "MOST_URLS",
     "APIAnswer",
-    "ExtractRequest",
-    "Refused",
-    "SearchRequest",
+    "APIRefusal",
+    "CrawlBody",
+    "ExtractBody",
+    "MapBody",
+    "SearchBody",
     "answered",
     "bad_request",
     "check_key",
+    "crawl_answer",
+    "crawl_request",
     "error_answer",
     "extract_answer",
     "extract_request",
     "failure_answer",
     "failures",
+    "map_answer",
+    "map_request",
     "one_of",
     "read_body",
     "search_answer",
     "search_request",
     "usage_answer",
 ]
+
 
 LONGEST_QUERY = 400
 """Tavily's limit on the length of a query."""
@@ -74,7 +82,7 @@ class APIAnswer:
         return json.dumps(self.body).encode()
 
 
-class Refused(Exception):  # noqa: N818 - reads as what it says
+class APIRefusal(Exception):  # noqa: N818 - reads as what it says
     """A request to which the API responds with an error."""
 
     def __init__(self, answer: APIAnswer) -> None:
@@ -82,7 +90,7 @@ class Refused(Exception):  # noqa: N818 - reads as what it says
         self.answer = answer
 
 
-class SearchRequest(BaseModel):
+class SearchBody(BaseModel):
     """The body of `POST /search`; `read_body` says how other fields are handled."""
 
     model_config = ConfigDict(frozen=True)
@@ -120,7 +128,7 @@ class SearchRequest(BaseModel):
         return wanted and not _within(host, self.exclude_domains or ())
 
 
-class ExtractRequest(BaseModel):
+class ExtractBody(BaseModel):
     """The body of `POST /extract`."""
 
     model_config = ConfigDict(frozen=True)
@@ -143,13 +151,13 @@ class ExtractRequest(BaseModel):
         return math.ceil(successes / _URLS_PER_CREDIT) * (2 if self.extract_depth == "advanced" else 1)
 
 
-def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY, strict: bool = False) -> SearchRequest:
+def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY, strict: bool = False) -> SearchBody:
     """The search request in `body`.
 
     Raises:
         Refused: the request is invalid, or with `strict`, has an unknown field.
     """
-    request = read_body(SearchRequest, body, strict=strict)
+    request = read_body(SearchBody, body, strict=strict)
     if not request.query.strip():
         raise bad_request("Query is missing.")
     if len(request.query) > longest_query:
@@ -164,13 +172,13 @@ def search_request(body: bytes, *, longest_query: int = LONGEST_QUERY, strict: b
     return request
 
 
-def extract_request(body: bytes, *, strict: bool = False) -> ExtractRequest:
+def extract_request(body: bytes, *, strict: bool = False) -> ExtractBody:
     """The extraction request in `body`.
 
     Raises:
         Refused: the request is invalid, or with `strict`, has an unknown field.
     """
-    request = read_body(ExtractRequest, body, strict=strict)
+    request = read_body(ExtractBody, body, strict=strict)
     if not request.addresses or not all(request.addresses):
         raise bad_request("No URLs provided.")
     if len(request.addresses) > MOST_URLS:
@@ -197,11 +205,11 @@ def check_key(headers: Mapping[str, str], accepted: Collection[str]) -> str:
     # In constant time, against timing attacks.
     if scheme.lower() == "bearer" and any(compare_digest(key.encode(), known.encode()) for known in accepted):
         return key
-    raise Refused(error_answer(401, "Unauthorized: missing or invalid API key."))
+    raise APIRefusal(error_answer(401, "Unauthorized: missing or invalid API key."))
 
 
 def search_answer(
-    request: SearchRequest,
+    request: SearchBody,
     hits: Sequence[SearchHit],
     *,
     answer: str | None = None,
@@ -231,7 +239,7 @@ def search_answer(
 
 
 def extract_answer(
-    request: ExtractRequest,
+    request: ExtractBody,
     extracted: ExtractResults,
     *,
     seconds: float = 0.0,
@@ -303,10 +311,10 @@ def failure_answer(error: TavilyAPIError) -> APIAnswer:
     return error_answer(known if known >= 400 else _STATUS[error.error_type], in_language(error.message, "en"), wait)
 
 
-_Body = TypeVar("_Body", bound=BaseModel)
+_AnyBody = TypeVar("_AnyBody", bound=BaseModel)
 
 
-def read_body(kind: type[_Body], body: bytes, *, strict: bool = False) -> _Body:
+def read_body(kind: type[_AnyBody], body: bytes, *, strict: bool = False) -> _AnyBody:
     """The JSON body as a request of `kind`.
 
     Args:
@@ -349,13 +357,13 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _wrong_types(problems: list[dict[str, Any]]) -> Refused:
-    return Refused(APIAnswer(422, {"detail": problems}, _json_headers()))
+def _wrong_types(problems: list[dict[str, Any]]) -> APIRefusal:
+    return APIRefusal(APIAnswer(422, {"detail": problems}, _json_headers()))
 
 
-def bad_request(message: str) -> Refused:
+def bad_request(message: str) -> APIRefusal:
     """The refusal of an invalid value."""
-    return Refused(error_answer(400, message))
+    return APIRefusal(error_answer(400, message))
 
 
 def one_of(what: str, value: str, allowed: Sequence[str]) -> None:
@@ -384,3 +392,116 @@ def answered(body: dict[str, Any], seconds: float, include_usage: bool, charged:
 
 def _json_headers() -> dict[str, str]:
     return {"content-type": "application/json"}
+
+
+_PAGES_PER_CREDIT = 10
+_EXTRACTIONS_PER_CREDIT = 5
+
+
+class MapBody(BaseModel):
+    """The body of `POST /map`; `read_body` says how other fields are handled."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    max_depth: int = 1
+    max_breadth: int = 20
+    limit: int = 50
+    instructions: str | None = None
+    select_paths: tuple[str, ...] = ()
+    select_domains: tuple[str, ...] = ()
+    exclude_paths: tuple[str, ...] = ()
+    exclude_domains: tuple[str, ...] = ()
+    allow_external: bool | None = None
+    categories: tuple[str, ...] = ()
+    timeout: float = 150.0
+    include_usage: bool = False
+
+    def options(self, *, most_seconds: float) -> CrawlOptions:
+        """The options, with a timeout of at most `most_seconds`."""
+        given = self.model_dump()
+        known = {item.name: given[item.name] for item in fields(CrawlOptions) if item.name in given}
+        return CrawlOptions(**cast("dict[str, Any]", known | {"timeout": min(self.timeout, most_seconds)}))
+
+    def credits(self, pages: int) -> int:
+        """Tavily's price for mapping so many pages."""
+        return math.ceil(pages / _PAGES_PER_CREDIT) * (2 if self.instructions else 1)
+
+
+class CrawlBody(MapBody):
+    """The body of `POST /crawl`."""
+
+    extract_depth: str = "basic"
+    format: str = "markdown"
+    chunks_per_source: int | None = None
+
+    def credits(self, pages: int) -> int:
+        """Tavily's price for mapping and extracting so many pages."""
+        read = math.ceil(pages / _EXTRACTIONS_PER_CREDIT) * (2 if self.extract_depth == "advanced" else 1)
+        return super().credits(pages) + read
+
+
+def map_request(body: bytes, *, strict: bool = False) -> MapBody:
+    """The map request in `body`.
+
+    Raises:
+        Refused: the request is invalid, or with `strict`, has an unknown field.
+    """
+    return _checked(read_body(MapBody, body, strict=strict))
+
+
+def crawl_request(body: bytes, *, strict: bool = False) -> CrawlBody:
+    """The crawl request in `body`.
+
+    Raises:
+        Refused: the request is invalid, or with `strict`, has an unknown field.
+    """
+    request = read_body(CrawlBody, body, strict=strict)
+    _checked(request)
+    one_of("extract depth", request.extract_depth, ("basic", "advanced"))
+    one_of("format", request.format, ("markdown", "text"))
+    return request
+
+
+def crawl_answer(
+    request: CrawlBody,
+    crawled: CrawlResults,
+    *,
+    seconds: float = 0.0,
+    credits: float | None = None,  # noqa: A002 - the API's word
+) -> APIAnswer:
+    """The response to `POST /crawl`; failed pages are listed as in `/extract`."""
+    body: dict[str, Any] = {
+        "base_url": request.url,
+        "results": [{"url": page.url, "raw_content": page.raw_content, "images": []} for page in crawled.results],
+        "failed_results": failures(crawled.failed_results),
+    }
+    charged = request.credits(len(crawled.results)) if credits is None else credits
+    return answered(body, seconds, request.include_usage, charged)
+
+
+def map_answer(
+    request: MapBody,
+    found: MapResults,
+    *,
+    seconds: float = 0.0,
+    credits: float | None = None,  # noqa: A002 - the API's word
+) -> APIAnswer:
+    """The response to `POST /map`; failed pages are listed as in `/extract`."""
+    body: dict[str, Any] = {
+        "base_url": request.url,
+        "results": list(found.results),
+        "failed_results": failures(found.failed_results),
+    }
+    charged = request.credits(len(found.results)) if credits is None else credits
+    return answered(body, seconds, request.include_usage, charged)
+
+
+def _checked(request: MapBody) -> MapBody:
+    if not request.url.strip():
+        raise bad_request("No starting url provided.")
+    try:
+        check_crawl_options(request.options(most_seconds=request.timeout))
+    except TavilyAPIError as error:
+        raise bad_request(in_language(error.message, "en")) from error
+    return request

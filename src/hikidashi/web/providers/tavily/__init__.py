@@ -1,1 +1,0 @@
-"""Tavily through the real `tavily-python` client. Offers `TavilyAPIClient`."""
