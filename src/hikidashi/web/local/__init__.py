@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ...common.lazy import lazy
 from ..passages import Passage
 from ..words import Term
-from .database import IndexWriter, Known, NewDocument
-from .index import FoundPassage, IndexTotals, ListedDocument, LocalIndex, StoredDocument, default_index_path
+from .database import IndexTotals, IndexWriter, ListedDocument, NewDocument, StoredDocument, StoredState
+from .index import FoundPassage, LocalIndex, default_index_path
 from .ingest import IngestEvent, IngestKind, ingest
 from .provider import LocalSearchProvider, Ranker
 
@@ -22,7 +22,6 @@ __all__ = [
     "IndexWriter",
     "IngestEvent",
     "IngestKind",
-    "Known",
     "ListedDocument",
     "LocalIndex",
     "LocalSearchProvider",
@@ -31,6 +30,7 @@ __all__ = [
     "Ranker",
     "SemanticRanker",
     "StoredDocument",
+    "StoredState",
     "Term",
     "default_index_path",
     "ingest",

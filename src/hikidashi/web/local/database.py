@@ -1,10 +1,10 @@
-"""The SQLite file of the index: all of its SQL, its schema, its connections and its lock."""
+"""The SQLite file of the index: its schema, its connections, its lock, and all of its SQL."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,15 +34,20 @@ __all__ = [
     "READER",
     "AlreadyWriting",
     "Condition",
+    "IndexReader",
+    "IndexTotals",
     "IndexWriter",
-    "Known",
+    "ListedDocument",
     "NewDocument",
     "NoIndex",
+    "StoredDocument",
+    "StoredState",
     "condition_of",
     "is_current",
     "map_errors",
     "open_to_read",
     "open_to_write",
+    "reading",
     "writer_lock",
 ]
 
@@ -235,14 +240,6 @@ class Condition:
     sql: str = ""
     values: tuple[str, ...] = ()
 
-    def of_passage(self, column: str) -> str:
-        """The condition for a passage whose id is in `column`, to append to other conditions."""
-        return f" AND {column} / {POSITIONS} IN (SELECT id FROM document WHERE {self.sql})" if self.sql else ""
-
-    def of_document(self) -> str:
-        """The condition for a document, to append to other conditions."""
-        return f" AND {self.sql}" if self.sql else ""
-
 
 NO_CONDITION = Condition()
 
@@ -265,6 +262,145 @@ def condition_of(filters: SearchFilters) -> Condition:
             )
             values.append(json.dumps(domains))
     return Condition(" AND ".join(clauses), tuple(values))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredDocument:
+    """A document in the index."""
+
+    url: str
+    title: str
+    kind: str
+    size: int
+    added: str
+    """When it was added or updated, in ISO 8601 and UTC."""
+    day: str
+    """Date of publication, else of modification, else of addition: YYYY-MM-DD."""
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedDocument:
+    """A document without its text."""
+
+    url: str
+    title: str
+    kind: str
+    size: int
+    passages: int
+    added: str
+    day: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexTotals:
+    """The size of an index."""
+
+    documents: int
+    passages: int
+
+
+class IndexReader:
+    """What one transaction reads from an index, of the documents that meet a condition."""
+
+    def __init__(self, connection: sqlite3.Connection, condition: Condition = NO_CONDITION) -> None:
+        self._connection = connection
+        self._condition = condition
+
+    def totals(self) -> tuple[int, int, int]:
+        """The number of documents, of passages, and of letters."""
+        documents, passages, letters = self._connection.execute("SELECT * FROM total").fetchone()
+        return documents, passages, letters
+
+    def document(self, url: str) -> StoredDocument | None:
+        """The document at `url` with its full text."""
+        row = self._connection.execute(
+            "SELECT id, url, title, kind, size, added, day, front FROM document WHERE url = ?", (url,)
+        ).fetchone()
+        if row is None:
+            return None
+        number, url, title, kind, size, added, day, front = row
+        bodies = self._connection.execute(
+            "SELECT body FROM passage WHERE id BETWEEN ? AND ? ORDER BY id", _passages_of(number)
+        )
+        text = front + "".join(body for (body,) in bodies)
+        return StoredDocument(url=url, title=title, kind=kind, size=size, added=added, day=day, text=text)
+
+    def documents(self, prefix: str) -> list[ListedDocument]:
+        """The documents whose addresses start with `prefix`, by address."""
+        rows = self._connection.execute(
+            "SELECT url, title, kind, size, added, day, (SELECT count(*) FROM passage WHERE passage.id BETWEEN "
+            "document.id * ? AND (document.id + 1) * ? - 1) FROM document WHERE substr(url, 1, ?) = ? ORDER BY url",
+            (POSITIONS, POSITIONS, len(prefix), prefix),
+        )
+        return [
+            ListedDocument(url=url, title=title, kind=kind, size=size, added=added, day=day, passages=passages)
+            for url, title, kind, size, added, day, passages in rows
+        ]
+
+    def urls(self) -> list[str]:
+        """The addresses of all documents, sorted."""
+        return [url for (url,) in self._connection.execute("SELECT url FROM document ORDER BY url")]
+
+    def passage(self, passage: int) -> tuple[str, str, str, str, str, bytes]:
+        """Address, title, headings, text, day and digest of a passage and its document."""
+        return self._connection.execute(
+            "SELECT url, title, heading, body, day, hash FROM passage, document "
+            "WHERE passage.id = ? AND document.id = ?",
+            (passage, passage // POSITIONS),
+        ).fetchone()
+
+    def copies(self, url: str, digest: bytes, most: int) -> tuple[str, ...]:
+        """Other addresses of the content with this digest that meet the condition."""
+        narrowed = f" AND {self._condition.sql}" if self._condition.sql else ""
+        rows = self._connection.execute(
+            f"SELECT url FROM document WHERE hash = ? AND url <> ?{narrowed} ORDER BY url LIMIT ?",
+            (digest, url, *self._condition.values, most),
+        )
+        return tuple(other for (other,) in rows)
+
+    def texts(self, passages: Collection[int]) -> Iterator[tuple[int, str, str, str]]:
+        """Id, title, headings and text of each passage in lower case, in one query."""
+        rows = self._connection.execute(
+            "SELECT passage.id, title, heading, about, body FROM passage JOIN document ON document.id = passage.id / ? "
+            f"WHERE passage.id IN ({', '.join('?' * len(passages))})",
+            (POSITIONS, *passages),
+        )
+        for passage, title, heading, about, body in rows:
+            yield passage, title.lower(), f"{heading}\n{about}".lower(), body.lower()
+
+    def count(self, expression: str) -> int:
+        """The number of passages that match an FTS5 expression, whatever the condition."""
+        (number,) = self._connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (expression,)).fetchone()
+        return number
+
+    def matching(self, expression: str, limit: int, *, weights: tuple[float, float, float] | None = None) -> list[int]:
+        """Up to `limit` passages that match an FTS5 expression: any, or with weights of the fields the best by bm25."""
+        rank, order = "", ""
+        if weights is not None:
+            rank, order = " AND rank MATCH 'bm25({}, {}, {})'".format(*weights), " ORDER BY rank"
+        narrowed = ""
+        if self._condition.sql:
+            narrowed = f" AND words.rowid / {POSITIONS} IN (SELECT id FROM document WHERE {self._condition.sql})"
+        rows = self._connection.execute(
+            f"SELECT words.rowid FROM words WHERE words MATCH ?{rank}{narrowed}{order} LIMIT ?",
+            (expression, *self._condition.values, limit),
+        )
+        return [passage for (passage,) in rows]
+
+
+@contextmanager
+def reading(connection: sqlite3.Connection, path: Path, condition: Condition = NO_CONDITION) -> Generator[IndexReader]:
+    """A read transaction: all of it sees the same state."""
+    with map_errors(path):
+        connection.execute("BEGIN")
+        yield IndexReader(connection, condition)
+        connection.execute("COMMIT")
+
+
+def _passages_of(document: int) -> tuple[int, int]:
+    """The first and the last id that a passage of the document can have."""
+    return document * POSITIONS, (document + 1) * POSITIONS - 1
 
 
 # After so many new passages FTS5 is optimized, which takes about a second and speeds up queries.
@@ -292,7 +428,7 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredState:
     """The stored values that show whether a document has changed."""
 
     size: int
@@ -328,13 +464,13 @@ class IndexWriter:
             if self._added >= _WORTH_OPTIMISING and kind is None and not self._connection.in_transaction:
                 self._connection.execute("INSERT INTO words(words) VALUES ('optimize')")
 
-    def known(self, url: str) -> Known | None:
+    def known(self, url: str) -> StoredState | None:
         """The stored values of the document at `url`; None if it is missing or was parsed by an earlier version."""
         with map_errors(self._path):
             row = self._connection.execute(
                 "SELECT size, mtime_ns, hash FROM document WHERE url = ? AND reader = ?", (url, READER)
             ).fetchone()
-        return None if row is None else Known(*row)
+        return None if row is None else StoredState(*row)
 
     def urls_below(self, prefix: str) -> list[str]:
         """The addresses in the index that begin with `prefix`."""
@@ -411,7 +547,7 @@ class IndexWriter:
         if found is None:
             return False
         number, title, about = found
-        passage_ids = (number * POSITIONS, (number + 1) * POSITIONS - 1)
+        passage_ids = _passages_of(number)
         rows = self._connection.execute(
             "SELECT id, heading, body FROM passage WHERE id BETWEEN ? AND ?", passage_ids
         ).fetchall()

@@ -21,7 +21,7 @@ from ...errors import FetchRefused, MissingExtra, PageError
 from ..messages import reason
 from ..pages.decode import decode_page
 from ..passages import Markup, split, title_of
-from .database import Known, NewDocument
+from .database import NewDocument, StoredState
 
 if TYPE_CHECKING:
     from ..pages.extract import Extractor
@@ -101,7 +101,7 @@ class PageText:
 Outcome = NewDocument | Same | Touched | Skipped | Failed
 
 
-async def read_file(file: FileFound, known: Known | None, *, max_bytes: int) -> Outcome:
+async def read_file(file: FileFound, known: StoredState | None, *, max_bytes: int) -> Outcome:
     """The document in `file`, compared with the index; a file with the same time and size is not opened."""
     if known and (known.mtime_ns, known.size) == (file.mtime_ns, file.size):
         return Same()
@@ -135,7 +135,7 @@ async def read_file(file: FileFound, known: Known | None, *, max_bytes: int) -> 
 
 async def read_page(
     url: str,
-    known: Known | None,
+    known: StoredState | None,
     *,
     fetcher: Fetcher | None = None,
     fetched: Fetched | None = None,

@@ -14,13 +14,25 @@ from typing import TYPE_CHECKING
 from ...common.files import data_folder
 from ..request import NO_FILTERS, SearchFilters
 from ..words import Term, terms_of
-from .database import POSITIONS, Condition, IndexWriter, condition_of, is_current, map_errors, open_to_read
+from .database import (
+    NO_CONDITION,
+    Condition,
+    IndexReader,
+    IndexTotals,
+    IndexWriter,
+    ListedDocument,
+    StoredDocument,
+    condition_of,
+    is_current,
+    open_to_read,
+    reading,
+)
 from .ranking import Ranked, ranked
 
 if TYPE_CHECKING:
     from .semantic import SemanticRanker
 
-__all__ = ["FoundPassage", "IndexTotals", "ListedDocument", "LocalIndex", "StoredDocument", "default_index_path"]
+__all__ = ["FoundPassage", "LocalIndex", "default_index_path"]
 
 _DIGEST_BYTES = 16  # other lengths are not content digests
 _MOST_COPIES = 5
@@ -46,42 +58,6 @@ class FoundPassage:
     """Other addresses of the same content, at most five."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredDocument:
-    """A document in the index."""
-
-    url: str
-    title: str
-    kind: str
-    size: int
-    added: str
-    """When it was added or updated, in ISO 8601 and UTC."""
-    day: str
-    """Date of publication, else of modification, else of addition: YYYY-MM-DD."""
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ListedDocument:
-    """A document without its text."""
-
-    url: str
-    title: str
-    kind: str
-    size: int
-    passages: int
-    added: str
-    day: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IndexTotals:
-    """The size of an index."""
-
-    documents: int
-    passages: int
-
-
 def default_index_path() -> Path:
     """The default path of the index: `hikidashi/web.db` in the user's data folder."""
     return data_folder() / "web.db"
@@ -101,8 +77,8 @@ class LocalIndex:
 
     def totals(self) -> IndexTotals:
         """The number of documents and passages."""
-        with self._reading() as connection:
-            documents, passages = connection.execute("SELECT documents, passages FROM total").fetchone()
+        with self._reading() as reader:
+            documents, passages, _ = reader.totals()
         return IndexTotals(documents=documents, passages=passages)
 
     def search(
@@ -136,49 +112,30 @@ class LocalIndex:
         terms = tuple(terms_of(question))
         if not terms:
             return []
-        condition = condition_of(filters)
-        with self._reading() as connection:
-            found = (_row_of(connection, one, terms) for one in ranked(connection, terms, condition))
+        with self._reading(condition_of(filters)) as reader:
+            found = (_found(reader, one, terms) for one in ranked(reader, terms))
             rows = semantic.ranked(question, found) if semantic else found
             return [
-                replace(one, copies=_copies(connection, one.url, digest, condition))
+                replace(one, copies=reader.copies(one.url, digest, _MOST_COPIES))
+                if len(digest) == _DIGEST_BYTES
+                else one
                 for one, digest in _distinct(rows, limit, passages=passages)
             ]
 
     def document(self, url: str) -> StoredDocument | None:
         """The document at `url` with its full text; None if it is not in the index."""
-        with self._reading() as connection:
-            row = connection.execute(
-                "SELECT id, url, title, kind, size, added, day, front FROM document WHERE url = ?", (url,)
-            ).fetchone()
-            if row is None:
-                return None
-            number, url, title, kind, size, added, day, front = row
-            bodies = connection.execute(
-                "SELECT body FROM passage WHERE id BETWEEN ? AND ? ORDER BY id",
-                (number * POSITIONS, (number + 1) * POSITIONS - 1),
-            )
-            text = front + "".join(body for (body,) in bodies)
-        return StoredDocument(url=url, title=title, kind=kind, size=size, added=added, day=day, text=text)
+        with self._reading() as reader:
+            return reader.document(url)
 
     def documents(self, prefix: str = "") -> list[ListedDocument]:
         """The documents whose addresses start with `prefix`, by address."""
-        with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT url, title, kind, size, added, day, (SELECT count(*) FROM passage WHERE passage.id BETWEEN "
-                "document.id * ? AND (document.id + 1) * ? - 1) FROM document WHERE substr(url, 1, ?) = ? ORDER BY url",
-                (POSITIONS, POSITIONS, len(prefix), prefix),
-            ).fetchall()
-        return [
-            ListedDocument(url=url, title=title, kind=kind, size=size, added=added, day=day, passages=passages)
-            for url, title, kind, size, added, day, passages in rows
-        ]
+        with self._reading() as reader:
+            return reader.documents(prefix)
 
     def urls(self, prefix: str = "") -> list[str]:
         """The addresses of the documents that start with `prefix`, sorted."""
-        with self._reading() as connection:
-            rows = connection.execute("SELECT url FROM document ORDER BY url").fetchall()
-        return [url for (url,) in rows if url.startswith(prefix)]
+        with self._reading() as reader:
+            return [url for url in reader.urls() if url.startswith(prefix)]
 
     @contextmanager
     def writing(self) -> Generator[IndexWriter]:
@@ -198,14 +155,12 @@ class LocalIndex:
             connection.close()
 
     @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection]:
+    def _reading(self, condition: Condition = NO_CONDITION) -> Generator[IndexReader]:
         """A connection for exclusive use, returned to the pool unless an error occurs."""
         connection, file = self._take()
         try:
-            with map_errors(self.path):
-                connection.execute("BEGIN")
-                yield connection
-                connection.execute("COMMIT")
+            with reading(connection, self.path, condition) as reader:
+                yield reader
         except BaseException:
             connection.close()
             raise
@@ -235,12 +190,9 @@ class LocalIndex:
         return taken or open_to_read(self.path), file
 
 
-def _row_of(connection: sqlite3.Connection, ranked: Ranked, terms: tuple[Term, ...]) -> tuple[FoundPassage, bytes]:
+def _found(reader: IndexReader, ranked: Ranked, terms: tuple[Term, ...]) -> tuple[FoundPassage, bytes]:
     """A found passage, and the digest of its document."""
-    url, title, heading, body, day, digest = connection.execute(
-        "SELECT url, title, heading, body, day, hash FROM passage, document WHERE passage.id = ? AND document.id = ?",
-        (ranked.passage, ranked.passage // POSITIONS),
-    ).fetchone()
+    url, title, heading, body, day, digest = reader.passage(ranked.passage)
     found = FoundPassage(
         url=url,
         title=title,
@@ -267,14 +219,3 @@ def _distinct(
             yield found, digest
             if len(seen) == limit:
                 return
-
-
-def _copies(connection: sqlite3.Connection, url: str, digest: bytes, condition: Condition) -> tuple[str, ...]:
-    """Other addresses of the content with this digest that meet `condition`."""
-    if len(digest) != _DIGEST_BYTES:
-        return ()
-    rows = connection.execute(
-        f"SELECT url FROM document WHERE hash = ? AND url <> ?{condition.of_document()} ORDER BY url LIMIT ?",
-        (digest, url, *condition.values, _MOST_COPIES),
-    )
-    return tuple(other for (other,) in rows)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from ..language import errors_in
 from ..messages import reason
+from ..provider import errors_in
 from ..request import CrawlOptions, check_crawl_options, check_positive
-from .database import IndexWriter, Known, NewDocument
+from .database import IndexWriter, NewDocument, StoredState
 from .documents import MAX_BYTES, Failed, FileFound, Outcome, Same, Skipped, Touched, read_file, read_page
 from .index import LocalIndex
-from .sources import PageFound, Plan, plan
+from .sources import IngestPlan, PageFound, plan
 
 if TYPE_CHECKING:
     from ..pages.fetch import Fetcher
@@ -132,7 +132,7 @@ async def ingest(
             yield event
 
 
-def _compared(writer: IndexWriter, made: Plan) -> tuple[dict[str, Known], list[str]]:
+def _compared(writer: IndexWriter, made: IngestPlan) -> tuple[dict[str, StoredState], list[str]]:
     """The stored values of the planned documents, and the addresses of those that were deleted."""
     known = {url: found for url in made.documents if (found := writer.known(url))}
     stored = dict.fromkeys(url for folder in made.folders for url in writer.urls_below(folder))
@@ -145,7 +145,7 @@ class _DocumentReader:
     fetcher: Fetcher | None
     max_bytes: int
 
-    async def read(self, document: FileFound | PageFound, known: Known | None) -> Outcome:
+    async def read(self, document: FileFound | PageFound, known: StoredState | None) -> Outcome:
         try:
             if isinstance(document, FileFound):
                 return await read_file(document, known, max_bytes=self.max_bytes)
@@ -158,7 +158,7 @@ class _DocumentReader:
 
 
 async def _read(
-    made: Plan, known: dict[str, Known], reader: _DocumentReader
+    made: IngestPlan, known: dict[str, StoredState], reader: _DocumentReader
 ) -> AsyncGenerator[tuple[str, Outcome], None]:
     """The documents in order, reading ahead."""
     ahead: deque[tuple[str, asyncio.Task[Outcome]]] = deque()

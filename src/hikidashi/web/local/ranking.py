@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 import re
-import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,9 +27,9 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 
 from ..words import HAN, KATAKANA, Term, beginning, run_term
-from .database import NO_CONDITION, POSITIONS, Condition
+from .database import POSITIONS, IndexReader
 
-__all__ = ["HEADING", "TITLE", "FullText", "Group", "IndexQuery", "QueryWord", "Ranked", "groups", "ranked", "resolved"]
+__all__ = ["HEADING", "TITLE", "IndexQuery", "PassageGroup", "QueryWord", "Ranked", "groups", "ranked", "resolved"]
 
 _EVERY_WORD = 0.5  # the lowest score of a passage that has all words of the query
 _K1, _B = 1.2, 0.75
@@ -59,26 +58,23 @@ class Ranked:
     """Whether it has every word of the query."""
 
 
-def ranked(
-    connection: sqlite3.Connection, terms: Sequence[Term], condition: Condition = NO_CONDITION
-) -> Iterator[Ranked]:
+def ranked(reader: IndexReader, terms: Sequence[Term]) -> Iterator[Ranked]:
     """Passages, best first: those with every word, then lazily those with some."""
-    question = resolved(connection, terms)
+    question = resolved(reader, terms)
     if not question.words:
         return
-    engine = FullText(connection, condition)
     near: list[int] = []
     complete: list[Ranked] = []
     if question.is_known:
-        near = engine.candidates(" AND ".join(word.expression for word in question.words))
-        complete = [one for one, _ in _scored(connection, question, near, question.words, complete=True)]
+        near = _candidates(reader, " AND ".join(word.expression for word in question.words))
+        complete = [one for one, _ in _scored(reader, question, near, question.words, complete=True)]
         yield from sorted(complete, key=_best_first)
     if question.has_parts:
-        yield from _with_some(engine, question, near, complete)
+        yield from _with_some(reader, question, near, complete)
 
 
 def _with_some(
-    engine: FullText, question: IndexQuery, near: Sequence[int], complete: Sequence[Ranked]
+    reader: IndexReader, question: IndexQuery, near: Sequence[int], complete: Sequence[Ranked]
 ) -> Iterator[Ranked]:
     """Passages that lack words, best first: a group is scored when the results at hand are worse than it can be.
 
@@ -90,7 +86,7 @@ def _with_some(
     number = count()
     waiting = [
         (-_highest_score(question, group), next(number), group)
-        for group in (Group(question.words, near), *groups(engine, question))
+        for group in (PassageGroup(question.words, near), *groups(reader, question))
     ]
     heapify(waiting)
     while waiting:
@@ -107,7 +103,7 @@ def _with_some(
             continue
         new = set(group.passages) - seen
         seen |= new
-        for one, weight_of_one in _scored(engine.connection, question, new, group.words, complete=False):
+        for one, weight_of_one in _scored(reader, question, new, group.words, complete=False):
             best = max(best, weight_of_one)
             heappush(at_hand, (-one.score, one.passage, weight_of_one))
     for score, passage, weight_of_one in sorted(at_hand):
@@ -119,7 +115,7 @@ def _best_first(one: Ranked) -> tuple[float, int]:
     return -one.score, one.passage
 
 
-def _highest_score(question: IndexQuery, group: Group) -> float:
+def _highest_score(question: IndexQuery, group: PassageGroup) -> float:
     """The highest score that a passage of `group` can have."""
     reached = group.weight / question.weight
     if question.pairs:
@@ -128,7 +124,7 @@ def _highest_score(question: IndexQuery, group: Group) -> float:
 
 
 def _scored(
-    connection: sqlite3.Connection,
+    reader: IndexReader,
     question: IndexQuery,
     passages: Collection[int],
     words: Sequence[QueryWord],
@@ -140,7 +136,7 @@ def _scored(
     Without those that have only a few parts of compounds; if `complete`, without those that have no more than parts.
     """
     scored: list[tuple[Ranked, float]] = []
-    for passage, title, heading, body in _texts(connection, passages):
+    for passage, title, heading, body in reader.texts(passages):
         text = _HEADINGS.sub("", body)  # headings are counted in their own field
         if complete and not all(word.is_in(title, heading, text) for word in words):
             continue
@@ -177,19 +173,9 @@ def _scored(
     return scored
 
 
-def _texts(connection: sqlite3.Connection, passages: Collection[int]) -> Iterator[tuple[int, str, str, str]]:
-    """Id, title, headings and text of each passage in lower case, in one query."""
-    rows = connection.execute(
-        "SELECT passage.id, title, heading, about, body FROM passage JOIN document ON document.id = passage.id / ? "
-        f"WHERE passage.id IN ({', '.join('?' * len(passages))})",
-        (POSITIONS, *passages),
-    )
-    for passage, title, heading, about, body in rows:
-        yield passage, title.lower(), f"{heading}\n{about}".lower(), body.lower()
-
-
 TITLE, HEADING = 4, 2
 """Weights of the fields."""
+_WEIGHTS = (float(TITLE), float(HEADING), 1.0)
 
 # If there are more candidates, FTS5 preselects the best.
 _MOST_CANDIDATES = 200
@@ -200,46 +186,24 @@ _ENOUGH_DOCUMENTS, _BEST_OF_FEW_DOCUMENTS = 20, 1_000
 _RARE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class FullText:
-    """FTS5, restricted to the documents of a condition."""
-
-    connection: sqlite3.Connection
-    condition: Condition
-
-    def candidates(self, expression: str) -> list[int]:
-        """The passages that match, or the best if there are many."""
-        found = self.matching(expression)
-        if len(found) <= _MOST_CANDIDATES:
-            return found
-        best = self._best(expression, _BEST_OF_MANY)
-        if len({passage // POSITIONS for passage in best}) < _ENOUGH_DOCUMENTS:  # all of one long document
-            best = self._best(expression, _BEST_OF_FEW_DOCUMENTS)
-        return best
-
-    def matching(self, expression: str) -> list[int]:
-        """The passages that match, unordered; more than `_MOST_CANDIDATES` means that there are too many."""
-        return self._select(expression, "", "", _MOST_CANDIDATES + 1)
-
-    def _best(self, expression: str, limit: int) -> list[int]:
-        return self._select(expression, f" AND rank MATCH 'bm25({TITLE}.0, {HEADING}.0, 1.0)'", " ORDER BY rank", limit)
-
-    def _select(self, expression: str, rank: str, order: str, limit: int) -> list[int]:
-        narrowed = self.condition.of_passage("words.rowid")
-        rows = self.connection.execute(
-            f"SELECT words.rowid FROM words WHERE words MATCH ?{rank}{narrowed}{order} LIMIT ?",
-            (expression, *self.condition.values, limit),
-        )
-        return [passage for (passage,) in rows]
+def _candidates(reader: IndexReader, expression: str) -> list[int]:
+    """The passages that match, or the best if there are many."""
+    found = reader.matching(expression, _MOST_CANDIDATES + 1)
+    if len(found) <= _MOST_CANDIDATES:
+        return found
+    best = reader.matching(expression, _BEST_OF_MANY, weights=_WEIGHTS)
+    if len({passage // POSITIONS for passage in best}) < _ENOUGH_DOCUMENTS:  # all of one long document
+        best = reader.matching(expression, _BEST_OF_FEW_DOCUMENTS, weights=_WEIGHTS)
+    return best
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PassageGroup:
     """Passages that lack words of a query, by the words that they can have."""
 
     words: Sequence[QueryWord]
     passages: Collection[int] = ()
-    search: Callable[[], list[Group]] | None = None
+    search: Callable[[], list[PassageGroup]] | None = None
     """Finds the passages, in smaller groups; None if `passages` has them."""
     is_last_resort: bool = False
     """Whether they are results only if there are no others."""
@@ -250,16 +214,16 @@ class Group:
         return sum(word.idf for word in self.words)
 
 
-def groups(engine: FullText, question: IndexQuery) -> list[Group]:
+def groups(reader: IndexReader, question: IndexQuery) -> list[PassageGroup]:
     """Groups that together have every passage with a word of `question`: no word is required.
 
     For each word there are the passages with it and a more frequent one, and those with it alone. A word that more than
     half of all passages have says nothing by itself.
     """
     words = question.words
-    together = [Group(rest, search=partial(_with_another, engine, rest)) for rest in _ends(words)]
+    together = [PassageGroup(rest, search=partial(_with_another, reader, rest)) for rest in _ends(words)]
     alone = [
-        Group([word], search=partial(_with, engine, word), is_last_resort=word.passages > _RARE)
+        PassageGroup([word], search=partial(_with, reader, word), is_last_resort=word.passages > _RARE)
         for word in words
         if word.passages <= _RARE or 2 * word.passages <= question.passages
     ]
@@ -271,36 +235,36 @@ def _ends(words: Sequence[QueryWord]) -> list[Sequence[QueryWord]]:
     return [words[at:] for at in range(len(words) - 1)]
 
 
-def _with(engine: FullText, word: QueryWord) -> list[Group]:
-    return [Group([word], engine.candidates(word.loose))]
+def _with(reader: IndexReader, word: QueryWord) -> list[PassageGroup]:
+    return [PassageGroup([word], _candidates(reader, word.loose))]
 
 
-def _with_another(engine: FullText, words: Sequence[QueryWord]) -> list[Group]:
+def _with_another(reader: IndexReader, words: Sequence[QueryWord]) -> list[PassageGroup]:
     """Passages with the first of `words` and another, by the words that they have."""
     first, *others = words
     had: dict[int, int] = {}  # a bit for each of the others
     for at, other in enumerate(others):
-        found = engine.matching(f"{first.loose} AND {other.loose}")
+        found = reader.matching(f"{first.loose} AND {other.loose}", _MOST_CANDIDATES + 1)
         if len(found) > _MOST_CANDIDATES:
-            return [Group(words, _best_with_another(engine, words))]
+            return [PassageGroup(words, _best_with_another(reader, words))]
         for passage in found:
             had[passage] = had.get(passage, 0) | 1 << at
     by_words: dict[int, list[int]] = {}
     for passage, bits in had.items():
         by_words.setdefault(bits, []).append(passage)
     return [
-        Group([first, *(other for at, other in enumerate(others) if bits >> at & 1)], passages)
+        PassageGroup([first, *(other for at, other in enumerate(others) if bits >> at & 1)], passages)
         for bits, passages in by_words.items()
     ]
 
 
-def _best_with_another(engine: FullText, words: Sequence[QueryWord]) -> set[int]:
+def _best_with_another(reader: IndexReader, words: Sequence[QueryWord]) -> set[int]:
     """The best of many: those that lack only one word, or if there are few of these, those that FTS5 prefers."""
     first, *others = (word.loose for word in words)
     left_out = (others[:at] + others[at + 1 :] for at in range(len(others)) if len(others) > 1)
-    best = {one for kept in left_out for one in engine.candidates(" AND ".join([first, *kept]))}
+    best = {one for kept in left_out for one in _candidates(reader, " AND ".join([first, *kept]))}
     if len(best) < _ENOUGH:
-        best.update(engine.candidates(f"{first} AND ({' OR '.join(others)})"))
+        best.update(_candidates(reader, f"{first} AND ({' OR '.join(others)})"))
     return best
 
 
@@ -409,9 +373,9 @@ class IndexQuery:
         return self.asked > 1 or any(word.parts for word in self.words)
 
 
-def resolved(connection: sqlite3.Connection, terms: Sequence[Term]) -> IndexQuery:
+def resolved(reader: IndexReader, terms: Sequence[Term]) -> IndexQuery:
     """`terms` looked up in the index."""
-    passages, letters = connection.execute("SELECT passages, letters FROM total").fetchone()
+    _, passages, letters = reader.totals()
 
     def idf(number: int) -> float:
         return math.log(1 + (passages - number + 0.5) / (number + 0.5))
@@ -421,12 +385,12 @@ def resolved(connection: sqlite3.Connection, terms: Sequence[Term]) -> IndexQuer
     before: QueryWord | None = None
     unknown = 0
     for term in terms:
-        number = _count(connection, term.expression)
+        number = reader.count(term.expression)
         if number:
             start = beginning(term)
             word = QueryWord(term.expression, term.expression, number, idf(number), _counting(start), start)
         else:
-            word = _compound(connection, term, idf)
+            word = _compound(reader, term, idf)
         if word is None:
             unknown += 1
         else:
@@ -455,7 +419,7 @@ def _pair(first: QueryWord, second: QueryWord, *, is_run: bool) -> Pair:
     return Pair(first.letters, second.letters, between, min(first.idf, second.idf))
 
 
-def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], float]) -> QueryWord | None:
+def _compound(reader: IndexReader, term: Term, idf: Callable[[int], float]) -> QueryWord | None:
     """A run of letters that no passage has, split greedily into the longest words that occur in the index.
 
     A compound may occur in parts: 経費精算 as 経費の精算. Parts that are close together count as the whole word.
@@ -464,7 +428,7 @@ def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], f
     while term.is_run and at < len(letters) - 1 and len(parts) < _MOST_WORDS:
         for end in range(min(len(letters), at + _LONGEST_PART), at + 1, -1):
             part = run_term(letters[at:end])
-            if number := _count(connection, part.expression):
+            if number := reader.count(part.expression):
                 parts[part.letters.lower()] = part.expression
                 at, passages = end, passages + number
                 break
@@ -475,7 +439,7 @@ def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], f
     whole, near = "", 0
     if len(parts) > 1 and sum(map(len, parts)) == len(letters):
         whole = f"NEAR({' '.join(parts.values())}, {_BETWEEN_PARTS + 1})"
-        near = _count(connection, whole)
+        near = reader.count(whole)
     loose = f"({' OR '.join(parts.values())})"
     pattern = re.compile(_JOINED_BY.join(map(re.escape, parts)))
     return QueryWord(
@@ -490,8 +454,3 @@ def _compound(connection: sqlite3.Connection, term: Term, idf: Callable[[int], f
 
 def _counting(letters: str) -> Callable[[str], int]:
     return lambda text: text.count(letters)
-
-
-def _count(connection: sqlite3.Connection, expression: str) -> int:
-    (number,) = connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (expression,)).fetchone()
-    return number

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..pages.fetch import Fetched, Fetcher
 
 __all__ = [
+    "IngestPlan",
     "PageFound",
-    "Plan",
     "Snapshot",
     "changed",
     "is_sitemap",
@@ -51,7 +51,7 @@ class PageFound:
 
 
 @dataclass(slots=True)
-class Plan:
+class IngestPlan:
     """The documents to index by address, and what was skipped or failed."""
 
     documents: dict[str, FileFound | PageFound] = field(default_factory=dict[str, "FileFound | PageFound"])
@@ -82,13 +82,13 @@ def source_list(sources: object) -> list[str | os.PathLike[str]]:
 
 async def plan(
     sources: Sequence[str | os.PathLike[str]], fetcher: Fetcher | None, crawl: CrawlOptions | None = None
-) -> Plan:
+) -> IngestPlan:
     """The plan for `sources`; fetches sitemaps, and with `crawl` follows the links of pages.
 
     Raises:
         TavilyAPIError: `sources` are not paths or URLs; VALIDATION_ERROR.
     """
-    made = Plan()
+    made = IngestPlan()
     for source in source_list(sources):
         if is_web_address(source):
             address, by = str(source).strip(), _fetcher(fetcher)
@@ -104,7 +104,7 @@ def _fetcher(fetcher: Fetcher | None) -> Fetcher:
     return fetcher or Fetcher()
 
 
-def _add_path(made: Plan, source: str | os.PathLike[str]) -> None:
+def _add_path(made: IngestPlan, source: str | os.PathLike[str]) -> None:
     # Symlinks are not resolved, so that a document is always below the folder it was found in.
     path = Path(os.path.abspath(Path(source).expanduser()))  # noqa: PTH100
     if path.is_dir():
@@ -131,7 +131,7 @@ def _below(folder: Path) -> str:
     return folder.as_uri().removesuffix("/") + "/"
 
 
-async def _add_address(made: Plan, url: str, fetcher: Fetcher) -> None:
+async def _add_address(made: IngestPlan, url: str, fetcher: Fetcher) -> None:
     """Add the page at `url`, or the pages in it if it is a sitemap."""
     waiting, seen = [url], {url}
     while waiting:
@@ -157,7 +157,7 @@ async def _add_address(made: Plan, url: str, fetcher: Fetcher) -> None:
                 made.skipped[location] = reason("too_many_pages", limit=f"{_MOST_PAGES:,}")
 
 
-async def _add_site(made: Plan, url: str, fetcher: Fetcher, options: CrawlOptions) -> None:
+async def _add_site(made: IngestPlan, url: str, fetcher: Fetcher, options: CrawlOptions) -> None:
     """Crawl the site at `url` and add its pages as text, which takes less memory than HTML."""
     from ..crawler import visits
 
