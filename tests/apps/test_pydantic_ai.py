@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic_ai.messages import ToolReturnPart
@@ -25,7 +24,16 @@ from hikidashi.testing import MessagesServer, call, say, turn
 from hikidashi.testing.script import Script
 from hikidashi.testing.tavily import TavilyPage, TavilyServer
 from hikidashi.tokens import estimate_tokens
-from hikidashi.web import ExtractResults, SearchContext, SearchHit, SearchResults, TavilyAPIClient, TavilySearchDeps
+from hikidashi.web import (
+    ExtractOptions,
+    ExtractResults,
+    SearchHit,
+    SearchProvider,
+    SearchRequest,
+    SearchResults,
+    TavilyAPIClient,
+    TavilySearchDeps,
+)
 from hikidashi.web.answers import ANSWER_TOKENS
 
 Serve = Callable[[Script], MessagesServer]
@@ -135,7 +143,7 @@ async def test_a_run_can_be_followed_step_by_step(messages_server: Serve, deps: 
     assert steps.count("CallToolsNode") == 2
 
 
-class Shelf:
+class Shelf(SearchProvider):
     """A provider that always finds the same page, and knows whether it was closed."""
 
     name = "shelf"
@@ -143,17 +151,14 @@ class Shelf:
     def __init__(self) -> None:
         self.closed = False
 
-    async def search(self, query: str, **_: Any) -> SearchResults:
+    async def _search(self, request: SearchRequest) -> SearchResults:
         return SearchResults(
-            query=query,
+            query=request.query,
             results=tuple(SearchHit(title=p.title, url=p.url, content=p.content, score=0.91) for p in PAGES),
         )
 
-    async def extract(self, urls: Sequence[str], **_: Any) -> ExtractResults:
+    async def _extract(self, urls: Sequence[str], options: ExtractOptions) -> ExtractResults:
         return ExtractResults(results=())
-
-    async def context(self, query: str, *, max_tokens: int | None = None, **_: Any) -> SearchContext:
-        return SearchContext(query=query, text="", sources=(), tokens=0)
 
     async def aclose(self) -> None:
         self.closed = True

@@ -33,34 +33,24 @@ from hikidashi.providers import (
 )
 from hikidashi.testing import MessagesServer, say
 from hikidashi.web import CrawlOptions, SearchFilters, SearchProvider, choose_provider
-from hikidashi.web.call_provider import supported_filters
-from hikidashi.web.request import refuse_crawl_options, refuse_unsupported
+from hikidashi.web.request import refuse_crawl_options, refuse_filters
 
 # A provider as another package has it: one module and its rows. `nebula_sdk` is a package that nobody has.
 NEBULA = """
 from hikidashi.errors import MissingExtra
 from hikidashi.providers import CHAT_MODELS, SEARCH_PROVIDERS, ChatModel, Package, SearchProviderInfo
-from hikidashi.web.results import ExtractResults, SearchContext, SearchHit, SearchResults
+from hikidashi.web import SearchHit, SearchProvider, SearchResults
 
 
-class NebulaProvider:
+class NebulaProvider(SearchProvider):
     name = "nebula"
 
     def __init__(self, token, *, host, language="ja"):
         self.token, self.host = token, host
 
-    async def search(self, query, *, search_depth="basic", max_results=5, include_answer=False):
-        hit = SearchHit(title="Found", url=self.host, content=query, score=1.0)
-        return SearchResults(query=query, results=(hit,), provider=self.name)
-
-    async def extract(self, urls):
-        return ExtractResults(results=(), provider=self.name)
-
-    async def context(self, query, *, max_tokens=None):
-        return SearchContext(query=query, text=query, sources=(self.host,), tokens=1, provider=self.name)
-
-    async def aclose(self):
-        pass
+    async def _search(self, request):
+        hit = SearchHit(title="Found", url=self.host, content=request.query, score=1.0)
+        return SearchResults(query=request.query, results=(hit,), provider=self.name)
 
 
 def nebula_model(config, model):
@@ -296,10 +286,10 @@ def test_each_search_provider_takes_the_options_of_its_row(row: SearchProviderIn
 @pytest.mark.parametrize("row", SEARCH_PROVIDERS.values(), ids=list(SEARCH_PROVIDERS))
 def test_each_search_provider_has_the_abilities_of_its_row(row: SearchProviderInfo) -> None:
     provider = load(row.provider)
-    has = {ability for ability in ("crawl", "map") if hasattr(provider, ability)}
-    if len(supported_filters(provider)) == len(fields(SearchFilters)):
+    has = {one for one in ("crawl", "map") if getattr(provider, f"_{one}") is not getattr(SearchProvider, f"_{one}")}
+    if provider.supported_filters == {item.name for item in fields(SearchFilters)}:
         has.add("all_filters")
-    if "crawl" in has and "refuse_crawl_options" not in inspect.getsource(provider):
+    if "crawl" in has and not provider.unsupported_crawl_options:
         has.add("all_crawl_options")
     assert row.abilities == has
 
@@ -308,7 +298,7 @@ def test_a_refusal_names_the_providers_that_can(nebula: Any, monkeypatch: pytest
     able = replace(nebula.SEARCH, abilities=frozenset({"all_filters", "all_crawl_options"}))
     monkeypatch.setitem(SEARCH_PROVIDERS, "nebula", able)
     with pytest.raises(TavilyAPIError, match="tavily, nebula"):
-        refuse_unsupported(SearchFilters(country="japan"), (), provider="It")
+        refuse_filters(["country"], SearchFilters(country="japan"), provider="It")
     with pytest.raises(TavilyAPIError, match="tavily, nebula"):
         refuse_crawl_options(CrawlOptions(instructions="x"), ("instructions",), provider="It")
 

@@ -12,22 +12,24 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import in_language
-from hikidashi.web.language import errors_in
 from hikidashi.web.passages import BETWEEN, extracted_as, plain_text, relevant_passages
+from hikidashi.web.provider import errors_in
 from hikidashi.web.request import (
     ExtractOptions,
     SearchFilters,
+    SearchRequest,
     check_extract_options,
-    check_filters,
-    refuse_unsupported,
+    refuse_filters,
 )
 from hikidashi.web.results import ExtractedPage
 
 
+def checked(**given: Any) -> SearchFilters:
+    return SearchRequest.of("q", **given).filters
+
+
 def test_domains_are_read_from_addresses_and_wildcards() -> None:
-    filters = check_filters(
-        include_domains=["https://Docs.Example.com/a?b", "*.example.org", "www.example.net", "例え.jp"]
-    )
+    filters = checked(include_domains=["https://Docs.Example.com/a?b", "*.example.org", "www.example.net", "例え.jp"])
     assert filters.include_domains == ("docs.example.com", "example.org", "example.net", "例え.jp")
     assert filters.allows_host("https://sub.example.org/page")
     assert not filters.allows_host("https://notexample.org/page")
@@ -52,7 +54,7 @@ def test_domains_are_read_from_addresses_and_wildcards() -> None:
 )
 def test_a_filter_that_makes_no_sense_is_refused_by_name(given: dict[str, Any], named: str) -> None:
     with pytest.raises(TavilyAPIError) as caught:
-        check_filters(**given)
+        checked(**given)
     assert caught.value.error_type is ErrorType.VALIDATION_ERROR
     assert named in caught.value.message
     assert named in in_language(caught.value.message, "en")
@@ -60,20 +62,20 @@ def test_a_filter_that_makes_no_sense_is_refused_by_name(given: dict[str, Any], 
 
 def test_a_range_of_time_becomes_days() -> None:
     today = date(2026, 11, 16)
-    assert check_filters(time_range="w").days(today) == ("2026-11-09", None)
-    assert check_filters(start_date="2026-01-02").days(today) == ("2026-01-02", None)
+    assert checked(time_range="w").days(today) == ("2026-11-09", None)
+    assert checked(start_date="2026-01-02").days(today) == ("2026-01-02", None)
     assert SearchFilters().days(today) == (None, None)
 
 
 def test_only_what_restricts_counts_as_given() -> None:
     assert SearchFilters(topic="general").given() == {}
-    assert check_filters(topic="news", include_domains=["a.example"]).given() == {
+    assert checked(topic="news", include_domains=["a.example"]).given() == {
         "topic": "news",
         "include_domains": ("a.example",),
     }
-    refuse_unsupported(SearchFilters(topic="general"), (), provider="It")
+    refuse_filters(["topic"], SearchFilters(topic="general"), provider="It")
     with pytest.raises(TavilyAPIError, match=r"It cannot do `country` \('japan'\)"), errors_in("en"):
-        refuse_unsupported(SearchFilters(country="japan"), ("topic",), provider="It")
+        refuse_filters(["country"], SearchFilters(country="japan"), provider="It")
 
 
 @pytest.mark.parametrize(
@@ -126,4 +128,4 @@ def test_passages_and_plain_text_never_fail(text: str, query: str, limit: int) -
 @given(st.dictionaries(st.sampled_from(["topic", "time_range", "start_date", "country"]), st.text(max_size=12)))
 def test_any_text_is_a_filter_or_a_refusal_of_ours(given: dict[str, Any]) -> None:
     with suppress(TavilyAPIError):
-        check_filters(**given)
+        checked(**given)

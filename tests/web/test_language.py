@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import hikidashi.web
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import TABLES, Language, in_language, localized
+from hikidashi.web import SearchProvider, SearchRequest, SearchResults
 from hikidashi.web.answers import fence, format_error, format_extract
 from hikidashi.web.local import LocalSearchProvider
 from hikidashi.web.messages import api_error, message, reason
@@ -158,8 +159,8 @@ def test_a_constructor_refuses_in_the_language_it_was_given(
 WEB = Path(hikidashi.web.__file__).parent
 EDGES = {
     "answers.py",
-    "language.py",
     "mcp.py",
+    "provider.py",
     "providers/choose.py",
     "local/provider.py",
     "providers/searxng.py",
@@ -213,12 +214,12 @@ def test_every_language_has_the_same_texts_with_the_same_placeholders() -> None:
                 assert placeholders(template) == placeholders(english[room][key]), key
 
 
-class Unreachable:
+class Unreachable(SearchProvider):
     """A provider that always fails."""
 
     name = "nobody"
 
-    async def search(self, query: str, **_: object) -> None:
+    async def _search(self, request: SearchRequest) -> SearchResults:
         raise limited()
 
 
@@ -248,7 +249,7 @@ async def test_a_third_language_is_one_more_table(monkeypatch: pytest.MonkeyPatc
     assert format_extract(ExtractResults(results=(), failed_results=(failed,)), language=FRENCH).endswith(
         "## URL en échec\n- https://a.fr/: le serveur a répondu 404"
     )
-    answer = await WebTools(provider=cast("TavilyAPIClient", Unreachable()), language=FRENCH).search("q")
+    answer = await WebTools(provider=Unreachable(), language=FRENCH).search("q")
     assert answer.text == f"Erreur de l’API Tavily: {text}\nType d’erreur: RATE_LIMIT_ERROR"
     assert definition(TOOL_NAMES[0], FRENCH).description == "Chercher sur le Web"
     assert "\nSource : a\n" in fence("text", source="a", language=FRENCH)

@@ -52,6 +52,7 @@ FOREIGN = {
     "Agent",
     "FunctionToolset",
     "IndexWriter",
+    "KW_ONLY",
     "MCPServer",
     "Path",
     "RunContext",

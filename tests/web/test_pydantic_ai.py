@@ -21,9 +21,11 @@ from hikidashi import from_pydantic_ai
 from hikidashi.testing.tavily import TavilyPage, TavilyServer
 from hikidashi.testing.tavily_fault import unauthorized
 from hikidashi.web import (
-    SearchContext,
+    ExtractOptions,
+    ExtractResults,
     SearchHit,
     SearchProvider,
+    SearchRequest,
     SearchResults,
     TavilyAPIClient,
     TavilySearchDeps,
@@ -50,7 +52,7 @@ async def client() -> AsyncIterator[TavilyAPIClient]:
         await client.aclose()
 
 
-class Broken:
+class Broken(SearchProvider):
     """A provider that fails in ways nobody foresaw."""
 
     name = "broken"
@@ -58,16 +60,11 @@ class Broken:
     def __init__(self, failure: BaseException) -> None:
         self.failure = failure
 
-    async def search(self, query: str, **_: Any) -> Any:
+    async def _search(self, request: SearchRequest) -> SearchResults:
         raise self.failure
 
-    async def extract(self, urls: Sequence[str], **_: Any) -> Any:
+    async def _extract(self, urls: Sequence[str], options: ExtractOptions) -> ExtractResults:
         raise self.failure
-
-    async def context(self, query: str, *, max_tokens: int | None = None, **_: Any) -> Any:
-        raise self.failure
-
-    async def aclose(self) -> None: ...
 
 
 class Cached(Broken):
@@ -75,16 +72,13 @@ class Cached(Broken):
 
     name = "cached"
 
-    async def search(self, query: str, **_: Any) -> SearchResults:
+    async def _search(self, request: SearchRequest) -> SearchResults:
         return SearchResults(
-            query=query,
+            query=request.query,
             results=(SearchHit(title="t", url="https://example.com", content="c", score=1.0),),
             provider="cached",
             cached=True,
         )
-
-    async def context(self, query: str, *, max_tokens: int | None = None, **_: Any) -> SearchContext:
-        return SearchContext(query=query, text="c", sources=(), tokens=1, provider="cached", cached=True)
 
 
 def context_of(client: SearchProvider, **options: Any) -> RunContext[TavilySearchDeps]:

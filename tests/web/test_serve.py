@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -27,15 +27,15 @@ from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMiss
 
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
 from hikidashi.testing import TavilyPage, TavilyServer
+from hikidashi.web import AnswerKind, ExtractOptions, SearchRequest
 from hikidashi.web import server as serve
 from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest
 from hikidashi.web.pages.fetch import Fetcher
-from hikidashi.web.provider import SearchDepth, SearchProvider
+from hikidashi.web.provider import SearchProvider
 from hikidashi.web.providers.tavily import TavilyAPIClient
-from hikidashi.web.request import CrawlOptions
-from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
+from hikidashi.web.request import CrawlOptions, SearchDepth
+from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit, SearchResults
 from hikidashi.web.server import SearchServer, Served
-from hikidashi.web.tavily_api import SearchBody
 
 HITS = (
     SearchHit(title="引き出し", url="https://drawer.example/ja", content="道具の引き出し。", score=0.9),
@@ -45,13 +45,13 @@ HITS = (
 TEXTS = {"https://drawer.example/en": "# Drawer\n\nThe whole page."}
 
 
-class Shelf:
+class Shelf(SearchProvider):
     """A provider that knows three pages, and does as the test says."""
 
     name = "shelf"
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, SearchDepth, int, bool]] = []
+        self.asked: list[tuple[str, SearchDepth, int, AnswerKind]] = []
         self.error: Exception | None = None
         self.began = threading.Event()
         self.waits_for_ever = False
@@ -60,10 +60,8 @@ class Shelf:
         self.closed = 0
         self.text = ""
 
-    async def search(
-        self, query: str, *, search_depth: SearchDepth = "basic", max_results: int = 5, include_answer: bool = False
-    ) -> SearchResults:
-        self.asked.append((query, search_depth, max_results, include_answer))
+    async def _search(self, request: SearchRequest) -> SearchResults:
+        self.asked.append((request.query, request.search_depth, request.max_results, request.include_answer))
         self.loops.add(asyncio.get_running_loop())
         self.began.set()
         if self.error is not None:
@@ -74,9 +72,10 @@ class Shelf:
             except asyncio.CancelledError:
                 self.cancelled = True
                 raise
-        return SearchResults(query=query, results=HITS[:max_results], answer="42" if include_answer else None)
+        answer = "42" if request.include_answer else None
+        return SearchResults(query=request.query, results=HITS[: request.max_results], answer=answer)
 
-    async def extract(self, urls: Sequence[str]) -> ExtractResults:
+    async def _extract(self, urls: Sequence[str], options: ExtractOptions) -> ExtractResults:
         return ExtractResults(
             results=tuple(
                 ExtractedPage(url=url, raw_content=self.text or TEXTS[url], title="A") for url in urls if url in TEXTS
@@ -85,17 +84,9 @@ class Shelf:
             credits=0.5,
         )
 
-    async def context(self, query: str, *, max_tokens: int | None = None) -> SearchContext:
-        raise AssertionError("no route asks for it")
-
     async def aclose(self) -> None:
         self.loops.add(asyncio.get_running_loop())
         self.closed += 1
-
-
-def as_provider(shelf: Shelf) -> SearchProvider:
-    """A shelf has none of the filters that came later, as providers of other people may not have either."""
-    return cast("SearchProvider", shelf)
 
 
 Start = Callable[..., SearchServer]
@@ -113,7 +104,7 @@ def start(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     with ExitStack() as running:
 
         def enter(**options: Any) -> SearchServer:
-            return running.enter_context(SearchServer(as_provider(shelf), **options))
+            return running.enter_context(SearchServer(shelf, **options))
 
         yield enter
 
@@ -205,11 +196,11 @@ async def test_ones_own_documents_are_tavily_to_tavily_clients(
     assert [page["url"] for page in got["failed_results"]] == ["file:///etc/passwd"]
 
 
-def test_fast_depths_are_basic_to_a_provider_with_two_and_zero_results_are_none(start: Start, shelf: Shelf) -> None:
+def test_a_depth_is_passed_on_and_zero_results_are_none(start: Start, shelf: Shelf) -> None:
     server = start()
     assert post(server, "/search", {"query": "q", "search_depth": "ultra-fast"}).json()["results"]
     assert post(server, "/search", {"query": "q", "max_results": 0}).json()["results"] == []
-    assert [depth for _, depth, _, _ in shelf.asked] == ["basic", "basic"]
+    assert [depth for _, depth, _, _ in shelf.asked] == ["ultra-fast", "basic"]
 
 
 def test_domains_choose_among_the_best_20_where_the_provider_has_no_filters(start: Start, shelf: Shelf) -> None:
@@ -280,7 +271,6 @@ def test_an_extraction_with_a_question_gives_the_passages_that_matter_as_plain_t
     body = {"urls": ["https://drawer.example/en"], "format": "text", "query": "whole", "chunks_per_source": 1}
     (page,) = post(start(), "/extract", body).json()["results"]
     assert page["raw_content"] == "Drawer\n\nThe whole page."
-    assert post(start(), "/extract", body | {"extract_depth": "advanced"}).status_code == 400
 
 
 def test_usage_counts_what_the_provider_charged(start: Start) -> None:
@@ -376,7 +366,7 @@ def test_a_provider_that_takes_too_long_is_stopped(start: Start, shelf: Shelf) -
 
 def test_closing_ends_what_is_running_and_closes_the_provider_in_its_own_loop(shelf: Shelf) -> None:
     shelf.waits_for_ever = True
-    server = SearchServer(as_provider(shelf)).start()
+    server = SearchServer(shelf).start()
     outcome: list[object] = []
 
     def ask() -> None:
@@ -445,7 +435,7 @@ def test_a_port_in_use_is_told_with_its_number(start: Start, shelf: Shelf) -> No
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=rf"Port {port} of 127.0.0.1 is in use\.") as raised:
-            SearchServer(as_provider(shelf), port=port).start()
+            SearchServer(shelf, port=port).start()
     assert raised.value.errno == errno.EADDRINUSE
     assert not [thread for thread in threading.enumerate() if thread.name == "hikidashi-search"]
 
@@ -453,13 +443,6 @@ def test_a_port_in_use_is_told_with_its_number(start: Start, shelf: Shelf) -> No
 def test_a_port_for_the_superuser_is_told(shelf: Shelf) -> None:
     refused = serve._cannot_listen(OSError(errno.EACCES, "Permission denied"), "127.0.0.1", 80)
     assert str(refused).endswith("Port 80 of 127.0.0.1 is not allowed for this user. Choose a port from 1024 on.")
-
-
-def test_what_comes_after_the_end_is_not_begun(shelf: Shelf) -> None:
-    server = SearchServer(as_provider(shelf))
-    with pytest.raises(ConnectionAbortedError):
-        server._wait_for(server._search(SearchBody(query="q")))
-    assert shelf.asked == []
 
 
 def test_starting_twice_is_starting_once(start: Start) -> None:
@@ -470,7 +453,7 @@ def test_starting_twice_is_starting_once(start: Start) -> None:
 
 def test_an_address_of_another_machine_is_told(shelf: Shelf) -> None:
     with pytest.raises(OSError, match=r"Cannot listen on '192\.0\.2\.1', port 0"):
-        SearchServer(as_provider(shelf), host="192.0.2.1").start()
+        SearchServer(shelf, host="192.0.2.1").start()
 
 
 def test_a_body_that_is_too_long_is_refused_before_it_is_read(start: Start, shelf: Shelf) -> None:
@@ -486,7 +469,6 @@ def test_a_body_that_is_too_long_is_refused_before_it_is_read(start: Start, shel
         ({"content-length": "many"}, b"", 400),
         ({"content-length": "-1"}, b"", 400),
         ({"transfer-encoding": "chunked"}, b"zz\r\n", 400),
-        ({"transfer-encoding": "chunked"}, b"f4241\r\n", 413),
         ({"transfer-encoding": "chunked"}, b"2;name=value\r\n{}\r\n0\r\n\r\n", 422),
     ],
 )
@@ -511,7 +493,8 @@ def test_a_client_that_falls_silent_is_let_go(start: Start, sent: bytes) -> None
     address = urlsplit(server.url)
     with socket.create_connection((str(address.hostname), address.port), timeout=30) as connection:
         connection.sendall(sent)
-        assert connection.recv(100) == b""
+        answer = connection.recv(100)
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 408 ")
 
 
 class Raw:
@@ -566,20 +549,18 @@ def test_a_client_that_asks_first_is_told_to_go_on_only_with_the_key(start: Star
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
-        (CHUNKED + b"1" * 8_000, b"400"),
-        (CHUNKED + b"1;" + b"x" * 8_000, b"400"),
+        (CHUNKED + b"1" * 70_000, b"400"),
+        (CHUNKED + b"1;" + b"x" * 70_000, b"400"),
         (CHUNKED + b"1\r\n{" + b"x" * 8_000, b"400"),
-        (CHUNKED + b"f4240\r\n" + b" " * 1_000_000 + b"\r\n1\r\n", b"413"),
-        (CHUNKED + b"0\r\n" + b"a: b\r\n" * 100, b"431"),
-        (HEAD + b"x-long: " + b"x" * 70_000, b"431"),
-        (HEAD + b"x: y\r\n" * 20_000, b"431"),
-        (b"GET /" + b"x" * 70_000, b"4"),
-        (b"GET http://[ HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n", b"400"),
+        (CHUNKED + b"f4240\r\n" + b" " * 1_000_000 + b"\r\n1\r\nx\r\n", b"413"),
+        (HEAD + b"x-long: " + b"x" * 70_000, b"400"),
+        (HEAD + b"x: y\r\n" * 20_000, b"400"),
+        (b"GET /" + b"x" * 70_000, b"400"),
         (HEAD + b"content-length: 1_000\r\n\r\n", b"400"),
         (HEAD + b"content-length: +5\r\n\r\n", b"400"),
         (HEAD + b"content-length: " + b"9" * 5_000 + b"\r\n\r\n", b"400"),
     ],
-    ids=["size", "extension", "no-end-of-chunk", "sum", "trailers", "line", "lines", "target", "url", "_", "+", "9"],
+    ids=["size", "extension", "no-end-of-chunk", "sum", "line", "lines", "target", "_", "+", "9"],
 )
 def test_what_goes_past_a_limit_is_refused_before_more_is_read(start: Start, sent: bytes, status: bytes) -> None:
     with Raw(start()) as raw:
@@ -725,8 +706,8 @@ def test_the_real_client_maps_a_site(local: SearchServer, site: Site) -> None:
     [
         ({"url": "http://10.0.0.1/"}, "it leads to a private, local or reserved address"),
         ({"url": " "}, "No starting url provided"),
-        ({"instructions": "find prices"}, "The local provider cannot do `instructions`"),
-        ({"categories": ["Pricing"]}, "The local provider cannot do `categories`"),
+        ({"instructions": "find prices"}, "The local index cannot do `instructions`"),
+        ({"categories": ["Pricing"]}, "The local index cannot do `categories`"),
         ({"max_depth": 6}, "`max_depth` is 6. It must be an integer from 1 to 5."),
         ({"limit": 0}, "`limit` is 0"),
         ({"select_paths": ["("]}, "which is not a regular expression"),

@@ -24,6 +24,7 @@ from strands.types.tools import ToolContext
 from hikidashi.config import WebSearchConfig
 from hikidashi.errors import MissingExtra
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say, tavily_fault, turn
+from hikidashi.web import SearchRequest
 from hikidashi.web import strands as web_strands
 from hikidashi.web.answers import unfenced
 from hikidashi.web.provider import SearchProvider
@@ -35,6 +36,7 @@ from hikidashi.web.strands import (
     WEB_TOOLS,
     WebSearchToolsFactory,
     WebToolsFactory,
+    cut_hits,
     format_answer,
     web_context,
     web_extract,
@@ -195,11 +197,11 @@ async def test_what_nobody_foresaw_is_the_same_sentence_and_the_log_says_where(
 ) -> None:
     caplog.set_level(logging.INFO, logger="hikidashi")
 
-    class Broken:
-        async def search(self, query: str, **options: Any) -> Any:
-            raise ZeroDivisionError("tvly-test divided by zero")
+    class Broken(SearchProvider):
+        name = "broken"
 
-        async def aclose(self) -> None: ...
+        async def _search(self, request: SearchRequest) -> SearchResults:
+            raise ZeroDivisionError("tvly-test divided by zero")
 
     monkeypatch.setattr(web_strands, "configured_provider", lambda *_, **__: Broken())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     factory = WebSearchToolsFactory(WebSearchConfig(enabled=True, api_key="tvly-test"))
@@ -482,7 +484,7 @@ def hit(content: str, title: str = "T", url: str = "https://e/") -> SearchHit:
 )
 def test_content_is_cut_after_so_many_characters(length: int, shown: str) -> None:
     results = SearchResults(query="q", results=(hit("あいうえおabc"),))
-    said = format_answer(results, max_content_length=length)
+    said = format_answer(cut_hits(results, length))
     assert said == f'## 検索結果: "q"\n\n### 結果\n1. **T**\n   URL: https://e/\n   {shown}'
 
 
@@ -496,7 +498,7 @@ def test_every_text_has_as_many_entries_as_hits_and_can_be_sent(
     found: list[tuple[str, str]], query: str, answer: str, length: int
 ) -> None:
     hits = tuple(hit(content, title) for title, content in found)
-    said = format_answer(SearchResults(query=query, results=hits, answer=answer), max_content_length=length)
+    said = format_answer(cut_hits(SearchResults(query=query, results=hits, answer=answer), length))
     said.encode()
     body = said.rpartition("### 結果\n")[2] if hits else ""
     assert [line for line in body.split("\n") if line[:1].isdigit()] == [

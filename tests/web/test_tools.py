@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from hikidashi.errors import HikidashiError, MissingExtra, WebIndexError
-from hikidashi.web import Presentation, SearchProvider, SearchResults, WebTools
+from hikidashi.web import Presentation, SearchProvider, SearchRequest, SearchResults, WebTools
 from hikidashi.web.tools import META, WebResults
 
 
-class Failing:
+class Failing(SearchProvider):
     name = "failing"
 
     def __init__(self, error: BaseException | None) -> None:
         self._error = error
 
-    async def search(self, query: str, **options: Any) -> SearchResults:
+    async def _search(self, request: SearchRequest) -> SearchResults:
         if self._error is not None:
             raise self._error
-        return SearchResults(query=query, results=(), provider=self.name)
+        return SearchResults(query=request.query, results=(), provider=self.name)
 
 
 def tools(error: BaseException | None, **options: Any) -> WebTools:
-    return WebTools(provider=cast("SearchProvider", Failing(error)), language="en", **options)
+    return WebTools(provider=Failing(error), language="en", **options)
 
 
 @pytest.mark.parametrize("error", [MissingExtra("httpx", "web"), WebIndexError("web.db", "is not a database")])

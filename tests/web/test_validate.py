@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import in_language
-from hikidashi.web.language import errors_in
+from hikidashi.web.provider import errors_in
 from hikidashi.web.request import (
     CheckedUrls,
+    SearchDepth,
+    SearchRequest,
     check_choice,
-    check_max_results,
     check_max_tokens,
-    check_query,
-    check_search_depth,
     check_texts,
     check_urls,
 )
@@ -31,13 +30,13 @@ def refusal(error: pytest.ExceptionInfo[TavilyAPIError]) -> str:
 
 @given(st.text(min_size=1, max_size=1000).filter(str.strip))
 def test_a_query_of_up_to_a_thousand_characters_is_given_back_as_it_is(query: str) -> None:
-    assert check_query(query) == query
+    assert SearchRequest(query).query == query
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\n\t", "\u3000"])
 def test_an_empty_query_is_refused_with_the_allowed_length(query: str) -> None:
     with pytest.raises(TavilyAPIError) as error:
-        check_query(query)
+        SearchRequest(query)
     assert refusal(error) == (
         f"検索クエリが空です（受け取った値: {query!r}）。1文字以上1000文字以下で指定してください。"
     )
@@ -45,7 +44,7 @@ def test_an_empty_query_is_refused_with_the_allowed_length(query: str) -> None:
 
 def test_a_query_of_1001_characters_is_refused_with_its_length() -> None:
     with pytest.raises(TavilyAPIError) as error, errors_in("en"):
-        check_query("a" * 1001)
+        SearchRequest("a" * 1001)
     assert refusal(error).startswith("The query is too long: 1001 characters, 'aaa")
     assert refusal(error).endswith("Give at most 1000.")
     assert len(refusal(error)) < 150
@@ -53,31 +52,33 @@ def test_a_query_of_1001_characters_is_refused_with_its_length() -> None:
 
 def test_a_query_that_is_no_text_is_refused() -> None:
     with pytest.raises(TavilyAPIError) as error:
-        check_query(5)  # pyright: ignore[reportArgumentType]
+        SearchRequest(5)  # pyright: ignore[reportArgumentType]
     assert refusal(error) == "検索クエリは文字列で指定してください（受け取った値: 5）。"
 
 
-@pytest.mark.parametrize("depth", ["basic", "advanced"])
-def test_both_depths_are_taken(depth: str) -> None:
-    assert check_search_depth(depth) == depth
+@pytest.mark.parametrize("depth", get_args(SearchDepth))
+def test_every_depth_is_taken(depth: SearchDepth) -> None:
+    assert SearchRequest("q", search_depth=depth).search_depth == depth
 
 
 @pytest.mark.parametrize("depth", ["", "deep", "Basic", None])
 def test_another_depth_is_refused_with_the_allowed_ones(depth: Any) -> None:
     with pytest.raises(TavilyAPIError) as error, errors_in("en"):
-        check_search_depth(depth)
-    assert refusal(error) == f'`search_depth` is {depth!r}. It must be one of "basic", "advanced".'
+        SearchRequest("q", search_depth=depth)
+    assert (
+        refusal(error) == f'`search_depth` is {depth!r}. It must be one of "basic", "advanced", "fast", "ultra-fast".'
+    )
 
 
 @given(st.integers(1, 20))
 def test_one_to_twenty_results_are_taken(count: int) -> None:
-    assert check_max_results(count) == count
+    assert SearchRequest("q", max_results=count).max_results == count
 
 
 @given(st.one_of(st.integers(max_value=0), st.integers(min_value=21), st.booleans(), st.floats(), st.text(max_size=5)))
 def test_any_other_number_of_results_is_refused_with_the_range(count: Any) -> None:
     with pytest.raises(TavilyAPIError) as error:
-        check_max_results(count)
+        SearchRequest("q", max_results=count)
     assert refusal(error).endswith("1以上20以下の整数を指定してください。")
     assert "max_results" in refusal(error)
 

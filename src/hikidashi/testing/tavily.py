@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from ..common.json import as_object
 from .server import Exchange, LoopbackServer
 from ..web.pages.address import host_of
-from ..web.request import CrawlResults, MapResults, matches_any
-from ..web.results import ExtractedPage, ExtractResults, FailedPage, SearchHit
+from ..web.request import matches_any
+from ..web.results import CrawlResults, ExtractedPage, ExtractResults, FailedPage, MapResults, SearchHit
 from ..web.tavily_api import (
     APIAnswer,
     APIRefusal,

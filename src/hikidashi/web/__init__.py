@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from .pages.fetch import Fetched as Fetched
     from .pages.fetch import Fetcher as Fetcher
     from .pages.fetch import Resolver as Resolver
-    from .provider import AnswerKind as AnswerKind
-    from .provider import SearchDepth as SearchDepth
     from .provider import SearchProvider as SearchProvider
     from .providers.cache import ResultCache as ResultCache
     from .providers.choose import choose_provider as choose_provider
@@ -48,18 +46,22 @@ if TYPE_CHECKING:
     from .pydantic_ai import tavily_extract as tavily_extract
     from .pydantic_ai import tavily_search as tavily_search
     from .pydantic_ai import web_toolset as web_toolset
+    from .request import AnswerKind as AnswerKind
     from .request import CrawlOptions as CrawlOptions
-    from .request import CrawlResults as CrawlResults
     from .request import ExtractOptions as ExtractOptions
     from .request import FilterArguments as FilterArguments
-    from .request import MapResults as MapResults
     from .request import PageFormat as PageFormat
+    from .request import SearchDepth as SearchDepth
     from .request import SearchFilters as SearchFilters
+    from .request import SearchOptions as SearchOptions
+    from .request import SearchRequest as SearchRequest
     from .request import TimeRange as TimeRange
     from .request import Topic as Topic
+    from .results import CrawlResults as CrawlResults
     from .results import ExtractedPage as ExtractedPage
     from .results import ExtractResults as ExtractResults
     from .results import FailedPage as FailedPage
+    from .results import MapResults as MapResults
     from .results import SearchContext as SearchContext
     from .results import SearchHit as SearchHit
     from .results import SearchResults as SearchResults

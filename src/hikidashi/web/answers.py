@@ -18,7 +18,6 @@ from ..texts import Language, in_language, texts
 from ..tokens import estimate_tokens
 from .messages import message
 from .pages.address import readable_url
-from .passages import short_line
 from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 
 __all__ = [
@@ -41,6 +40,7 @@ __all__ = [
     "pack_context",
     "part_of",
     "short_labels",
+    "short_line",
     "unfenced",
 ]
 
@@ -406,3 +406,11 @@ def _first_letters(content: str, limit: int) -> str:
 
 def _cut_at(content: str, end: int) -> str:
     return content if end == len(content) else content[:end].rstrip() + _CUT
+
+
+def short_line(text: str, longest: int) -> str:
+    """`text` unchanged if it has at most `longest` characters; else its beginning on one line, with an ellipsis."""
+    if len(text) <= longest:
+        return text
+    # Only as much as needed: a text of megabytes is not split into words.
+    return " ".join(text[: longest * 4].split())[: longest - 1].rstrip() + "…"

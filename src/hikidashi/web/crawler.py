@@ -8,33 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from html import unescape
 from itertools import islice
 from typing import Generic, TypeVar
-from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
+from urllib.parse import urldefrag, urljoin, urlsplit
 
-from ..errors import FetchRefused, PageError
+from ..errors import FetchRefused, MissingExtra, PageError
 from .messages import reason
 from .pages.address import check_url
 from .pages.decode import decode_page
 from .pages.extract import shared_extractor
 from .pages.fetch import Fetched, Fetcher
 from .passages import extracted_as
-from .request import (
-    CrawlOptions,
-    CrawlResults,
-    ExtractOptions,
-    MapResults,
-    check_crawl_options,
-    crawl_start,
-    matches_any,
-)
-from .results import ExtractedPage, FailedPage
+from .request import CrawlOptions, ExtractOptions, crawl_start, matches_any
+from .results import CrawlResults, ExtractedPage, FailedPage, MapResults
+
+try:
+    from protego import Protego
+except ImportError as error:
+    raise MissingExtra("protego", "web") from error
 
 __all__ = [
     "AGENT",
@@ -119,7 +115,6 @@ async def crawl_site(
         TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
     """
     fetcher = fetcher or Fetcher()
-    options = check_crawl_options(options)
     start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts)
     form = ExtractOptions(format=options.format)
     pages: list[ExtractedPage] = []
@@ -155,7 +150,6 @@ async def map_site(
         TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
     """
     fetcher = fetcher or Fetcher()
-    options = check_crawl_options(options)
     start = crawl_start(url, allowed_hosts=fetcher.allowed_hosts)
     urls: dict[str, None] = {}
     failed: dict[str, str] = {}
@@ -316,52 +310,35 @@ LONGEST_DELAY = 10.0
 """The longest delay between two pages of a host that is honoured, in seconds."""
 
 _MAX_BYTES = 500 * 1024  # the minimum that the standard requires a crawler to parse
-_MOST_RULES = 2_000
+_MOST_LINES = 10_000  # each rule with a wildcard costs time at each address
 _LATER = (408, 429)  # statuses of a server that may have a robots.txt
-_LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#\r\n]*)")
+_VERSION_OF_AGENT = re.compile(rf"^(\s*user-agent\s*:\s*{AGENT})/[^\s#]*", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """The rules of one host."""
+    """The rules of one host, by Protego: the longest matching rule decides."""
 
-    rules: tuple[tuple[str, bool], ...] = ()
-    """Path patterns, and whether they are allowed."""
-    delay: float = 0.0
-    """Seconds between two pages."""
+    parsed: Protego | None = None
+    """None allows everything."""
     refused: str | None = None
     """Why nothing may be read, if robots.txt could not be fetched."""
 
-    def allows(self, path: str) -> bool:
-        """Whether `path`, with its query, may be read: the longest matching rule decides, and without one it may."""
-        target = _normal(path or "/")
-        fitting = [(len(pattern), allowed) for pattern, allowed in self.rules if _fits(pattern, target)]
-        return max(fitting, default=(0, True))[1]
+    @property
+    def delay(self) -> float:
+        """Seconds between two pages."""
+        asked = self.parsed.crawl_delay(AGENT) if self.parsed is not None else None
+        return min(asked or 0.0, LONGEST_DELAY)
+
+    def allows(self, url: str) -> bool:
+        """Whether `url` may be read."""
+        return self.parsed is None or self.parsed.can_fetch(url, AGENT)
 
 
-ALLOW_ALL = RobotsRules()
-
-
-def parse_robots(body: bytes, agent: str = AGENT) -> RobotsRules:
-    """The rules of a robots.txt for `agent`: all its groups merged, else the group `*`."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    agents: list[str] = []
-    in_rules = False
-    for line in body[:_MAX_BYTES].decode("utf-8-sig", "replace").splitlines():
-        if not (found := _LINE.match(line)):
-            continue
-        name, value = found[1].lower(), found[2].strip()
-        if name == "user-agent":
-            agents = [value.lower()] if in_rules or not agents else [*agents, value.lower()]
-            in_rules = False
-            groups.setdefault(value.lower(), [])
-        elif name in ("allow", "disallow", "crawl-delay"):
-            in_rules = True
-            for one in agents:
-                groups[one].append((name, value))
-    own = [rule for name, rules in groups.items() if _is_for(name, agent) for rule in rules]
-    known = any(_is_for(name, agent) for name in groups)
-    return _rules(own if known else groups.get("*", []))
+def parse_robots(body: bytes) -> RobotsRules:
+    """The rules of a robots.txt."""
+    lines = body[:_MAX_BYTES].decode("utf-8-sig", "replace").splitlines()[:_MOST_LINES]
+    return RobotsRules(Protego.parse(_VERSION_OF_AGENT.sub(r"\1", "\n".join(lines))))
 
 
 class Robots:
@@ -384,9 +361,7 @@ class Robots:
         rules = await self.rules(url)
         if rules.refused is not None:
             return rules.refused
-        parts = urlsplit(url)
-        allowed = rules.allows(f"{parts.path}?{parts.query}" if parts.query else parts.path)
-        return None if allowed else reason("robots")
+        return None if rules.allows(url) else reason("robots")
 
     async def known_refusal(self, url: str) -> str | None:
         """As `refusal`, but only if the rules of the host are known; none are fetched for a link alone."""
@@ -403,62 +378,14 @@ class Robots:
         try:
             fetched = await self._fetcher.fetch(url)
         except FetchRefused:
-            return ALLOW_ALL  # fetching the pages is guarded as well
+            return RobotsRules()  # fetching the pages is guarded as well
         except PageError as error:
             status = error.status_code or 0
             endless = error.reason == reason("redirects", limit=self._fetcher.max_redirects)
             if endless or (400 <= status < 500 and status not in _LATER):
-                return ALLOW_ALL  # a host without robots.txt allows everything
+                return RobotsRules()  # a host without robots.txt allows everything
             return RobotsRules(refused=reason("robots_unreadable", why=error.reason))
         return await asyncio.to_thread(parse_robots, fetched.body)
-
-
-def _is_for(name: str, agent: str) -> bool:
-    token = re.match(r"[a-z_-]+", name)
-    return bool(token) and token[0] == agent.lower()
-
-
-def _rules(lines: Iterable[tuple[str, str]]) -> RobotsRules:
-    rules: list[tuple[str, bool]] = []
-    delay = 0.0
-    for name, value in lines:
-        if name == "crawl-delay":
-            delay = max(delay, _seconds(value))
-        elif value and len(rules) < _MOST_RULES:
-            rules.append((_normal(value), name == "allow"))
-    return RobotsRules(tuple(rules), min(delay, LONGEST_DELAY))
-
-
-def _seconds(value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        return 0.0
-    return max(seconds, 0.0) if math.isfinite(seconds) else 0.0
-
-
-def _normal(path: str) -> str:
-    """`path` normalized: %7E and ~ are the same, an encoded slash stays encoded."""
-    kept = path.replace("%2F", "%252F").replace("%2f", "%252F")
-    return quote(unquote(kept, errors="replace"), safe="/*$?=&!'()+,;:@~[]%")
-
-
-def _fits(pattern: str, path: str) -> bool:
-    """Whether `path` matches `pattern`; `*` is any characters, `$` the end. Takes linear time."""
-    ends = pattern.endswith("$")
-    first, *pieces = pattern.removesuffix("$").split("*")
-    if not path.startswith(first):
-        return False
-    at = len(first)
-    if not pieces:
-        return not ends or at == len(path)
-    *middle, last = pieces
-    for piece in middle:
-        at = path.find(piece, at)
-        if at < 0:
-            return False
-        at += len(piece)
-    return (path.endswith(last) and len(path) - len(last) >= at) if ends else path.find(last, at) >= 0
 
 
 # Each stops at the next bracket, so matching takes linear time on any page.

@@ -22,7 +22,6 @@ __all__ = [
     "extracted_as",
     "plain_text",
     "relevant_passages",
-    "short_line",
     "snippet",
     "split",
     "title_of",
@@ -58,7 +57,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _TextSection:
     heading: str
     body: str
     is_bare: bool
@@ -90,7 +89,7 @@ def title_of(text: str, markup: Markup) -> str:
     return first if markup == "plain" and len(first) <= 120 else ""
 
 
-def _sections(text: str, markup: Markup) -> Iterator[_Section]:
+def _sections(text: str, markup: Markup) -> Iterator[_TextSection]:
     lines = text.splitlines(keepends=True)
     trail: list[tuple[int, str]] = []
     start = 0
@@ -102,13 +101,13 @@ def _sections(text: str, markup: Markup) -> Iterator[_Section]:
     yield _section(trail, lines[start:], markup)
 
 
-def _section(trail: list[tuple[int, str]], lines: list[str], markup: Markup) -> _Section:
+def _section(trail: list[tuple[int, str]], lines: list[str], markup: Markup) -> _TextSection:
     written = [line for line in lines if line.strip()]
     of_heading = 0
     if trail and written:
         of_heading = 1 if markup == "markdown" and _ATX.match(written[0].rstrip("\r\n")) else 2
         of_heading += markup == "rst" and bool(_UNDERLINE.match(written[0].rstrip("\r\n")))  # also an overline
-    return _Section(_joined(trail), "".join(lines), is_bare=bool(trail) and len(written) <= of_heading)
+    return _TextSection(_joined(trail), "".join(lines), is_bare=bool(trail) and len(written) <= of_heading)
 
 
 def _joined(trail: list[tuple[int, str]]) -> str:
@@ -323,11 +322,3 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     if end < len(text) and (space := text.rfind(" ", end - 20, end)) > start:
         end = space
     return start, end
-
-
-def short_line(text: str, longest: int) -> str:
-    """`text` unchanged if it has at most `longest` characters; else its beginning on one line, with an ellipsis."""
-    if len(text) <= longest:
-        return text
-    # Only as much as needed: a text of megabytes is not split into words.
-    return " ".join(text[: longest * 4].split())[: longest - 1].rstrip() + "…"

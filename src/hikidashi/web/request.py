@@ -1,78 +1,90 @@
-"""What is asked of a provider, as frozen values, and how each is checked."""
+"""What is asked of a provider, as frozen values: a search, its filters, an extraction, a crawl.
+
+Everything is checked once, where a request comes in: `SearchRequest` checks itself, `SearchProvider` the options of its
+other methods. A filter or option is applied by the provider, or refused by name; none is ignored.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Container, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeGuard, TypeVar, Unpack, get_args
 
 from ..errors import FetchRefused
 from ..providers import providers_that_can
 from .messages import reason, validation_error
 from .pages.address import check_url, host_of, parse_url
-from .provider import SearchDepth
-from .results import ExtractedPage, FailedPage
+from .results import FailedPage
 
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
-
 
 __all__ = [
     "CRAWL_DEFAULTS",
     "EXTRACT_DEFAULTS",
     "LONGEST_QUERY",
     "MOST_BREADTH",
-    "MOST_DEPTH",
     "MOST_DOMAINS",
-    "MOST_PAGES",
     "MOST_RESULTS",
     "MOST_URLS",
     "NO_FILTERS",
+    "AnswerKind",
     "CheckedUrls",
     "CrawlOptions",
-    "CrawlResults",
     "ExtractOptions",
     "FilterArguments",
-    "MapResults",
     "PageFormat",
+    "SearchDepth",
     "SearchFilters",
+    "SearchOptions",
+    "SearchRequest",
     "TimeRange",
     "Topic",
     "check_choice",
     "check_crawl_options",
     "check_extract_options",
     "check_filters",
-    "check_instance",
-    "check_max_results",
     "check_max_tokens",
     "check_offset",
     "check_positive",
-    "check_query",
-    "check_search_depth",
     "check_texts",
     "check_urls",
     "crawl_start",
     "listed",
     "matches_any",
-    "refuse_crawl_options",
-    "refuse_unsupported",
+    "refuse_filters",
 ]
 
 logger = logging.getLogger("hikidashi")
 
-
+SearchDepth = Literal["basic", "advanced", "fast", "ultra-fast"]
+""""basic" gives summaries, "advanced" the relevant passages; the other two give summaries faster, if supported."""
+AnswerKind = bool | Literal["basic", "advanced"]
+"""Whether to include a short answer; Tavily writes it in two lengths, "basic" if True."""
 Topic = Literal["general", "news", "finance"]
 TimeRange = Literal["day", "week", "month", "year"]
 PageFormat = Literal["markdown", "text"]
 
+LONGEST_QUERY = 1000
+MOST_RESULTS = 20
+MOST_URLS = 20
 MOST_DOMAINS = 300
-MOST_CHUNKS = 5
+MOST_BREADTH = 500
+_MOST_CHUNKS = 5
+_MOST_DEPTH = 5
+_MOST_PAGES = 10_000
+_MOST_PATTERNS = 100
+_LONGEST_PATTERN = 500
+_SHOWN = 60  # characters of a refused value shown in a message
 
 _DAYS: dict[TimeRange, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
 _SHORT_RANGES: dict[str, TimeRange] = {"d": "day", "w": "week", "m": "month", "y": "year"}
+
+_Choice = TypeVar("_Choice", bound=str)
+_Object = TypeVar("_Object")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,19 +123,6 @@ class SearchFilters:
         return first.isoformat(), None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExtractOptions:
-    """How much of a page is extracted, and in which format."""
-
-    depth: Literal["basic", "advanced"] = "basic"
-    """"advanced" also reads tables and embedded content, where the provider can."""
-    format: PageFormat = "markdown"
-    query: str | None = None
-    """Only the passages relevant to this question."""
-    chunks_per_source: int | None = None
-    """Passages per page, 1 to 5; requires `query`."""
-
-
 class FilterArguments(TypedDict, total=False):
     """The filters as keyword arguments, before they are checked."""
 
@@ -136,116 +135,63 @@ class FilterArguments(TypedDict, total=False):
     country: str | None
 
 
+class SearchOptions(FilterArguments, total=False):
+    """The parts of a `SearchRequest` besides its query, as keyword arguments."""
+
+    search_depth: SearchDepth
+    max_results: int
+    include_answer: AnswerKind
+    filters: SearchFilters | None
+
+
 NO_FILTERS = SearchFilters()
-EXTRACT_DEFAULTS = ExtractOptions()
 
 
-def check_filters(**given: Unpack[FilterArguments]) -> SearchFilters:
-    """The given filters, checked; `None` is a filter that is not set.
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One search, checked when it is made: a provider takes it as it is.
 
     Raises:
         TavilyAPIError: a value is not allowed, or two contradict each other; VALIDATION_ERROR.
     """
-    topic, time_range = given.get("topic"), given.get("time_range")
-    if time_range is not None:
-        time_range = _SHORT_RANGES.get(time_range, time_range)
-        time_range = check_choice(time_range, "time_range", get_args(TimeRange))
-    start = _day(given.get("start_date"), "start_date")
-    end = _day(given.get("end_date"), "end_date")
-    if time_range is not None and (start or end):
-        raise validation_error("dates_and_range")
-    if start and end and start > end:
-        raise validation_error("date_order", start=start, end=end)
-    return SearchFilters(
-        topic=None if topic is None else check_choice(topic, "topic", get_args(Topic)),
-        time_range=time_range,
-        start_date=start,
-        end_date=end,
-        include_domains=_domains(given.get("include_domains"), "include_domains"),
-        exclude_domains=_domains(given.get("exclude_domains"), "exclude_domains"),
-        country=_country(given.get("country")),
-    )
+
+    query: str
+    """1 to 1,000 characters, not only blanks."""
+    _: KW_ONLY
+    search_depth: SearchDepth = "basic"
+    max_results: int = 5
+    """1 to 20."""
+    include_answer: AnswerKind = False
+    filters: SearchFilters = NO_FILTERS
+
+    def __post_init__(self) -> None:
+        _check_query(self.query)
+        check_choice(self.search_depth, "search_depth", get_args(SearchDepth))
+        _check_integer(self.max_results, "max_results", 1, MOST_RESULTS)
+        checked = check_filters(_check_instance(self.filters, SearchFilters, "filters"))
+        object.__setattr__(self, "filters", checked)
+
+    @classmethod
+    def of(cls, query: str, **options: Unpack[SearchOptions]) -> SearchRequest:
+        """The request of a query and options, where a filter by name goes before the same one in `filters`."""
+        given: dict[str, Any] = dict(options)
+        names = FilterArguments.__annotations__
+        named = {name: value for name in names if (value := given.pop(name, None)) is not None}
+        filters = _check_instance(given.pop("filters", None) or NO_FILTERS, SearchFilters, "filters")
+        return cls(query, filters=replace(filters, **named) if named else filters, **given)
 
 
-def check_extract_options(options: ExtractOptions) -> ExtractOptions:
-    """`options`, checked.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExtractOptions:
+    """How much of a page is extracted, and in which format."""
 
-    Raises:
-        TavilyAPIError: a value is not allowed; VALIDATION_ERROR.
-    """
-    check_instance(options, ExtractOptions, "options")
-    check_choice(options.depth, "extract_depth", ("basic", "advanced"))
-    check_choice(options.format, "format", get_args(PageFormat))
-    query = options.query or None
-    if query is not None:
-        check_query(query)
-    chunks = cast("Any", options.chunks_per_source)
-    if chunks is not None:
-        valid = isinstance(chunks, int) and not isinstance(chunks, bool) and 1 <= chunks <= MOST_CHUNKS
-        if not valid or query is None:
-            raise validation_error("chunks", value=repr(chunks), limit=MOST_CHUNKS)
-    return replace(options, query=query)
-
-
-def refuse_unsupported(filters: SearchFilters, supported: Collection[str], *, provider: str) -> None:
-    """Raise unless every filter that is set is in `supported`.
-
-    Raises:
-        TavilyAPIError: VALIDATION_ERROR naming the filter, its value and the providers that support all.
-    """
-    for name, value in check_instance(filters, SearchFilters, "filters").given().items():
-        if name not in supported:
-            able = ", ".join(providers_that_can("all_filters"))
-            raise validation_error("filter_unsupported", provider=provider, name=name, value=repr(value), instead=able)
-
-
-def _day(value: object, name: str) -> str | None:
-    if value is None:
-        return None
-    try:
-        return date.fromisoformat(value).isoformat() if isinstance(value, str) and len(value) == 10 else _not_a_day()
-    except ValueError:
-        raise validation_error("date", name=name, value=repr(value)[:60]) from None
-
-
-def _not_a_day() -> str:
-    raise ValueError
-
-
-def _domains(given: Iterable[str] | None, name: str) -> tuple[str, ...]:
-    texts = check_texts(given, name)
-    if len(texts) > MOST_DOMAINS:
-        raise validation_error("too_many_domains", name=name, count=len(texts), limit=MOST_DOMAINS)
-    return tuple(dict.fromkeys(_domain(text, name) for text in texts))
-
-
-def _domain(text: str, name: str) -> str:
-    """The domain in `text`, which may also be a URL or `*.example.com`."""
-    host = host_of(text if "://" in text else f"//{text}").removeprefix("*.").removeprefix("www.")
-    if not host or any(character.isspace() for character in host) or "*" in host:
-        raise validation_error("domain", name=name, value=repr(text)[:60])
-    return host
-
-
-def _country(value: object) -> str | None:
-    if value is None:
-        return None
-    text = value.strip().lower() if isinstance(value, str) else ""
-    letters = text.replace(" ", "").replace("-", "").replace("'", "")
-    if not (letters.isascii() and letters.isalpha()):
-        raise validation_error("country", value=repr(value)[:60])
-    return text
-
-
-def _is_within(host: str, domains: Iterable[str]) -> bool:
-    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
-
-
-MOST_DEPTH = 5
-MOST_BREADTH = 500
-MOST_PAGES = 10_000
-_MOST_PATTERNS = 100
-_LONGEST_PATTERN = 500
+    depth: Literal["basic", "advanced"] = "basic"
+    """"advanced" also reads tables and embedded content, where the provider can."""
+    format: PageFormat = "markdown"
+    query: str | None = None
+    """Only the passages relevant to this question."""
+    chunks_per_source: int | None = None
+    """Passages per page, 1 to 5; requires `query`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -278,29 +224,53 @@ class CrawlOptions:
     """Only with `instructions`."""
 
 
+EXTRACT_DEFAULTS = ExtractOptions()
 CRAWL_DEFAULTS = CrawlOptions()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CrawlResults:
-    """The pages of a site, in crawl order."""
+def check_filters(filters: SearchFilters) -> SearchFilters:
+    """`filters`, checked: a domain may be given as a URL, and a time range by its first letter.
 
-    base_url: str
-    results: tuple[ExtractedPage, ...]
-    failed_results: tuple[FailedPage, ...] = ()
-    provider: str = ""
-    credits: float | None = None
+    Raises:
+        TavilyAPIError: a value is not allowed, or two contradict each other; VALIDATION_ERROR.
+    """
+    if filters == NO_FILTERS:
+        return filters
+    time_range = filters.time_range
+    if time_range is not None:
+        time_range = check_choice(_SHORT_RANGES.get(time_range, time_range), "time_range", get_args(TimeRange))
+    start, end = _day(filters.start_date, "start_date"), _day(filters.end_date, "end_date")
+    if time_range is not None and (start or end):
+        raise validation_error("dates_and_range")
+    if start and end and start > end:
+        raise validation_error("date_order", start=start, end=end)
+    return SearchFilters(
+        topic=None if filters.topic is None else check_choice(filters.topic, "topic", get_args(Topic)),
+        time_range=time_range,
+        start_date=start,
+        end_date=end,
+        include_domains=_domains(filters.include_domains, "include_domains"),
+        exclude_domains=_domains(filters.exclude_domains, "exclude_domains"),
+        country=_country(filters.country),
+    )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MapResults:
-    """The addresses of a site's pages, in the order found."""
+def check_extract_options(options: ExtractOptions) -> ExtractOptions:
+    """`options`, checked.
 
-    base_url: str
-    results: tuple[str, ...]
-    failed_results: tuple[FailedPage, ...] = ()
-    provider: str = ""
-    credits: float | None = None
+    Raises:
+        TavilyAPIError: a value is not allowed; VALIDATION_ERROR.
+    """
+    _check_instance(options, ExtractOptions, "options")
+    check_choice(options.depth, "extract_depth", ("basic", "advanced"))
+    check_choice(options.format, "format", get_args(PageFormat))
+    query = options.query or None
+    if query is not None:
+        _check_query(query)
+    chunks = options.chunks_per_source
+    if chunks is not None and (query is None or not _is_integer(chunks) or not 1 <= chunks <= _MOST_CHUNKS):
+        raise validation_error("chunks", value=repr(chunks), limit=_MOST_CHUNKS)
+    return replace(options, query=query)
 
 
 def check_crawl_options(options: CrawlOptions) -> CrawlOptions:
@@ -309,8 +279,8 @@ def check_crawl_options(options: CrawlOptions) -> CrawlOptions:
     Raises:
         TavilyAPIError: a value is not allowed; VALIDATION_ERROR.
     """
-    check_instance(options, CrawlOptions, "options")
-    for name, limit in (("max_depth", MOST_DEPTH), ("max_breadth", MOST_BREADTH), ("limit", MOST_PAGES)):
+    _check_instance(options, CrawlOptions, "options")
+    for name, limit in (("max_depth", _MOST_DEPTH), ("max_breadth", MOST_BREADTH), ("limit", _MOST_PAGES)):
         value: Any = getattr(options, name)
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
             raise validation_error("crawl_number", name=name, value=repr(value)[:60], limit=limit)
@@ -342,13 +312,27 @@ def crawl_start(url: str, *, allowed_hosts: Iterable[str] = frozenset(), any_por
         raise validation_error("crawl_start", url=repr(text)[:200], why=error.reason) from error
 
 
+def refuse_filters(names: Iterable[str], filters: SearchFilters, *, provider: str) -> None:
+    """Raise if one of the filters `names` is set, which the provider does not support.
+
+    Raises:
+        TavilyAPIError: VALIDATION_ERROR naming the filter, its value and the providers that support all.
+    """
+    given = filters.given()
+    for name in names:
+        if name in given:
+            able = ", ".join(providers_that_can("all_filters"))
+            value = repr(given[name])
+            raise validation_error("filter_unsupported", provider=provider, name=name, value=value, instead=able)
+
+
 def refuse_crawl_options(options: CrawlOptions, names: Sequence[str], *, provider: str) -> None:
     """Raise if one of the options `names` is set, which the provider does not support.
 
     Raises:
         TavilyAPIError: VALIDATION_ERROR naming the option and its value.
     """
-    check_instance(options, CrawlOptions, "options")
+    _check_instance(options, CrawlOptions, "options")
     for name in names:
         if value := getattr(options, name):
             able = ", ".join(providers_that_can("all_crawl_options"))
@@ -385,51 +369,44 @@ def _compiled(pattern: str) -> SchemaValidator:
     return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
 
 
-LONGEST_QUERY = 1000
-MOST_RESULTS = 20
-MOST_URLS = 20
-_SHOWN = 60  # characters of a refused value shown in a message
-
-_Choice = TypeVar("_Choice", bound=str)
-_Object = TypeVar("_Object")
-
-
-def check_query(query: str) -> str:
-    """`query`, unchanged; raises unless it has 1 to 1,000 characters and is not blank.
-
-    Raises:
-        TavilyAPIError: VALIDATION_ERROR.
-    """
-    given = cast("Any", query)  # a model may send anything
-    if not isinstance(given, str):
-        raise validation_error("query_type", value=_shown(given))
-    if not given.strip():
-        raise validation_error("query_empty", value=_shown(given), limit=LONGEST_QUERY)
-    if len(given) > LONGEST_QUERY:
-        raise validation_error("query_long", value=_shown(given), length=len(given), limit=LONGEST_QUERY)
-    return given
+def _day(value: object, name: str) -> str | None:
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str) and len(value) == 10:  # `fromisoformat` takes 20261119 too
+            return date.fromisoformat(value).isoformat()
+    except ValueError:
+        pass
+    raise validation_error("date", name=name, value=repr(value)[:60])
 
 
-def check_search_depth(depth: str, *, quick: bool = False) -> SearchDepth:
-    """`depth`; raises unless it is "basic" or "advanced", or with `quick` "fast" or "ultra-fast".
-
-    Raises:
-        TavilyAPIError: VALIDATION_ERROR.
-    """
-    allowed: tuple[SearchDepth, ...] = ("basic", "advanced", "fast", "ultra-fast")
-    return check_choice(depth, "search_depth", allowed if quick else allowed[:2])
+def _domains(given: Iterable[str] | None, name: str) -> tuple[str, ...]:
+    texts = check_texts(given, name)
+    if len(texts) > MOST_DOMAINS:
+        raise validation_error("too_many_domains", name=name, count=len(texts), limit=MOST_DOMAINS)
+    return tuple(dict.fromkeys(_domain(text, name) for text in texts))
 
 
-def check_max_results(max_results: int) -> int:
-    """`max_results`; raises unless it is an integer from 1 to 20.
+def _domain(text: str, name: str) -> str:
+    """The domain in `text`, which may also be a URL or `*.example.com`."""
+    host = host_of(text if "://" in text else f"//{text}").removeprefix("*.").removeprefix("www.")
+    if not host or any(character.isspace() for character in host) or "*" in host:
+        raise validation_error("domain", name=name, value=repr(text)[:60])
+    return host
 
-    Raises:
-        TavilyAPIError: VALIDATION_ERROR.
-    """
-    if not _is_integer(max_results) or not 1 <= max_results <= MOST_RESULTS:
-        value = _shown(max_results)
-        raise validation_error("integer_between", name="max_results", value=value, low=1, high=MOST_RESULTS)
-    return max_results
+
+def _country(value: object) -> str | None:
+    if value is None:
+        return None
+    text = value.strip().lower() if isinstance(value, str) else ""
+    letters = text.replace(" ", "").replace("-", "").replace("'", "")
+    if not (letters.isascii() and letters.isalpha()):
+        raise validation_error("country", value=repr(value)[:60])
+    return text
+
+
+def _is_within(host: str, domains: Iterable[str]) -> bool:
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
 
 
 def check_max_tokens(max_tokens: int | None) -> int | None:
@@ -438,9 +415,7 @@ def check_max_tokens(max_tokens: int | None) -> int | None:
     Raises:
         TavilyAPIError: VALIDATION_ERROR.
     """
-    if max_tokens is not None and (not _is_integer(max_tokens) or max_tokens < 1):
-        raise validation_error("integer_from", name="max_tokens", value=_shown(max_tokens), low=1)
-    return max_tokens
+    return None if max_tokens is None else _check_integer(max_tokens, "max_tokens", 1)
 
 
 def check_offset(offset: int) -> int:
@@ -449,9 +424,7 @@ def check_offset(offset: int) -> int:
     Raises:
         TavilyAPIError: VALIDATION_ERROR.
     """
-    if not _is_integer(offset) or offset < 0:
-        raise validation_error("integer_from", name="offset", value=_shown(offset), low=0)
-    return offset
+    return _check_integer(offset, "offset", 0)
 
 
 def check_choice(value: str, name: str, allowed: Sequence[_Choice]) -> _Choice:
@@ -467,26 +440,14 @@ def check_choice(value: str, name: str, allowed: Sequence[_Choice]) -> _Choice:
     raise validation_error("choice", name=name, value=_shown(value), allowed=words)
 
 
-def check_instance(value: object, kind: type[_Object], name: str) -> _Object:
-    """`value`; raises unless it is a `kind`.
-
-    Raises:
-        TavilyAPIError: VALIDATION_ERROR naming `name`.
-    """
-    if not isinstance(value, kind):
-        raise validation_error("object", name=name, value=_shown(value), kind=kind.__name__)
-    return value
-
-
 def check_positive(value: float, name: str) -> float:
     """`value`; raises unless it is a number above 0.
 
     Raises:
         TavilyAPIError: VALIDATION_ERROR naming `name`.
     """
-    given = cast("object", value)  # a caller may pass anything
-    if not isinstance(given, int | float) or isinstance(given, bool) or not given > 0:
-        raise validation_error("positive", name=name, value=_shown(given))
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise validation_error("positive", name=name, value=_shown(value))
     return value
 
 
@@ -582,9 +543,34 @@ def listed(values: object) -> list[Any] | None:
     """`values` as a list, a string as a list of one; None if it is neither."""
     if isinstance(values, str):
         return [values]
-    if isinstance(values, Iterable) and not isinstance(values, bytes | dict):
-        return list(cast("Iterable[Any]", values))
-    return None
+    return list(values) if _is_iterable(values) else None
+
+
+def _is_iterable(values: object) -> TypeGuard[Iterable[Any]]:
+    return isinstance(values, Iterable) and not isinstance(values, bytes | dict)
+
+
+def _check_query(query: object) -> None:
+    """Raise unless `query`, in which a model may send anything, has 1 to 1,000 characters and is not blank."""
+    if not isinstance(query, str):
+        raise validation_error("query_type", value=_shown(query))
+    if not query.strip():
+        raise validation_error("query_empty", value=_shown(query), limit=LONGEST_QUERY)
+    if len(query) > LONGEST_QUERY:
+        raise validation_error("query_long", value=_shown(query), length=len(query), limit=LONGEST_QUERY)
+
+
+def _check_integer(value: int, name: str, low: int, high: int | None = None) -> int:
+    if not _is_integer(value) or value < low or (high is not None and value > high):
+        key = "integer_from" if high is None else "integer_between"
+        raise validation_error(key, name=name, value=_shown(value), low=low, high=high)
+    return value
+
+
+def _check_instance(value: object, kind: type[_Object], name: str) -> _Object:
+    if not isinstance(value, kind):
+        raise validation_error("object", name=name, value=_shown(value), kind=kind.__name__)
+    return value
 
 
 def _is_integer(value: object) -> bool:

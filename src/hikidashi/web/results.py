@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ExtractResults", "ExtractedPage", "FailedPage", "SearchContext", "SearchHit", "SearchResults"]
+__all__ = [
+    "CrawlResults",
+    "ExtractResults",
+    "ExtractedPage",
+    "FailedPage",
+    "MapResults",
+    "SearchContext",
+    "SearchHit",
+    "SearchResults",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,4 +85,26 @@ class SearchContext:
     """Estimated tokens of `text`."""
     provider: str = ""
     cached: bool = False
+    credits: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CrawlResults:
+    """The pages of a site, in crawl order."""
+
+    base_url: str
+    results: tuple[ExtractedPage, ...]
+    failed_results: tuple[FailedPage, ...] = ()
+    provider: str = ""
+    credits: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MapResults:
+    """The addresses of a site's pages, in the order found."""
+
+    base_url: str
+    results: tuple[str, ...]
+    failed_results: tuple[FailedPage, ...] = ()
+    provider: str = ""
     credits: float | None = None

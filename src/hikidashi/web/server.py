@@ -19,14 +19,13 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from ..common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable
 from ..common.urls import is_loopback, is_loopback_url
 from ..errors import HikidashiError, TavilyAPIError
-from .call_provider import ask_crawl, ask_extract, ask_map, ask_search
-from .provider import SearchDepth, SearchProvider
-from .request import ExtractOptions, SearchFilters, check_filters
+from .provider import SearchProvider
+from .request import ExtractOptions, SearchRequest
 from .results import SearchHit
 from .tavily_api import (
     APIAnswer,
@@ -60,6 +59,16 @@ logger = logging.getLogger("hikidashi")
 
 _ROUTES = ("/search", "/extract", "/crawl", "/map", "/usage")
 _DAYS_OF_CLIENT = 7
+_SAME_IN_REQUEST = {
+    "search_depth",
+    "include_answer",
+    "topic",
+    "time_range",
+    "end_date",
+    "include_domains",
+    "exclude_domains",
+    "country",
+}
 _CHARGED = ("search", "extract", "crawl", "map")
 _SHARE_OF_TIME = 0.9  # of the request timeout, after which a crawl returns what it has
 _LONGEST_QUERY = 1_000  # the limit of the tools, which is higher than Tavily's
@@ -230,14 +239,7 @@ class SearchServer(LoopbackServer):
 
     async def _search(self, request: SearchBody) -> APIAnswer:
         began = time.monotonic()
-        found = await ask_search(
-            self._provider,
-            request.query,
-            search_depth=cast("SearchDepth", request.search_depth),
-            max_results=max(request.max_results, 1),
-            include_answer=request.include_answer,
-            filters=_filters(request),
-        )
+        found = await self._provider.search(_search_request(request))
         hits = found.results[: request.max_results]
         raw, extract_credits = await self._raw_contents(hits, request) if request.include_raw_content else ({}, 0.0)
         charged = (found.credits or 0.0) + extract_credits
@@ -252,7 +254,7 @@ class SearchServer(LoopbackServer):
             return {}, 0.0
         as_text = request.include_raw_content == "text"
         options = ExtractOptions(format="text" if as_text else "markdown")
-        pages = await ask_extract(self._provider, urls, options=options)
+        pages = await self._provider.extract(urls, options=options)
         return {page.url: page.raw_content for page in pages.results}, pages.credits or 0.0
 
     async def _extract(self, request: ExtractBody) -> APIAnswer:
@@ -263,7 +265,7 @@ class SearchServer(LoopbackServer):
             query=request.query,
             chunks_per_source=request.chunks_per_source,
         )
-        pages = await ask_extract(self._provider, request.addresses, options=options)
+        pages = await self._provider.extract(request.addresses, options=options)
         charged = pages.credits or 0.0
         self._spend("extract", charged)
         return extract_answer(request, pages, seconds=time.monotonic() - began, credits=charged)
@@ -271,7 +273,7 @@ class SearchServer(LoopbackServer):
     async def _crawl(self, request: CrawlBody) -> APIAnswer:
         began = time.monotonic()
         options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
-        crawled = await ask_crawl(self._provider, request.url, options=options)
+        crawled = await self._provider.crawl(request.url, options=options)
         charged = crawled.credits or 0.0
         self._spend("crawl", charged)
         return crawl_answer(request, crawled, seconds=time.monotonic() - began, credits=charged)
@@ -279,7 +281,7 @@ class SearchServer(LoopbackServer):
     async def _map(self, request: MapBody) -> APIAnswer:
         began = time.monotonic()
         options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
-        found = await ask_map(self._provider, request.url, options=options)
+        found = await self._provider.map(request.url, options=options)
         charged = found.credits or 0.0
         self._spend("map", charged)
         return map_answer(request, found, seconds=time.monotonic() - began, credits=charged)
@@ -322,23 +324,16 @@ class _LoopThread:
         self._loop.close()
 
 
-def _filters(request: SearchBody) -> SearchFilters:
-    start = request.start_date
+def _search_request(body: SearchBody) -> SearchRequest:
+    start = body.start_date
     # tavily-python always sends 7 with `qna_search` and `get_search_context`, which Tavily applies to news only.
-    by_itself = request.days == _DAYS_OF_CLIENT and request.topic != "news"
-    if request.days is not None and not by_itself:
-        if start is not None or request.time_range is not None:
+    by_itself = body.days == _DAYS_OF_CLIENT and body.topic != "news"
+    if body.days is not None and not by_itself:
+        if start is not None or body.time_range is not None:
             raise bad_request("`days` cannot go with `start_date` or `time_range`. Give one or the other.")
-        start = (datetime.now(UTC).date() - timedelta(days=request.days)).isoformat()
-    return check_filters(
-        topic=request.topic,
-        time_range=request.time_range,
-        start_date=start,
-        end_date=request.end_date,
-        include_domains=request.include_domains,
-        exclude_domains=request.exclude_domains,
-        country=request.country,
-    )
+        start = (datetime.now(UTC).date() - timedelta(days=body.days)).isoformat()
+    same: dict[str, Any] = body.model_dump(include=_SAME_IN_REQUEST)
+    return SearchRequest.of(body.query, max_results=max(body.max_results, 1), start_date=start, **same)
 
 
 def _check_not_from_a_web_page(headers: Mapping[str, str]) -> None:

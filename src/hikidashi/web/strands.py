@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar, Unpack, cast
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 from ..common.unicode import well_formed
 from ..config import WebSearchConfig
@@ -22,46 +22,60 @@ from ..errors import ErrorType, HikidashiError, MissingExtra, TavilyAPIError
 from ..texts import Language, in_language, texts
 from ..tool import ToolResult
 from .answers import ANSWER_TOKENS, Untrusted, short_labels
-from .call_provider import supported_filters
 from .provider import SearchProvider
 from .providers.choose import configured_provider
-from .request import FilterArguments, listed
+from .request import ExtractOptions, FilterArguments, SearchRequest, listed
 from .results import ExtractResults, SearchContext, SearchHit, SearchResults
-from .tools import META, Presentation, WebResults, WebTools, failed_call, full_definition, shown_urls
-
-try:
-    from strands.tools.decorator import DecoratedFunctionTool
-except ImportError as error:
-    raise MissingExtra("strands-agents", "strands") from error
+from .tools import META, Presentation, WebResults, WebTools, full_definition, supported_filters
 
 try:
     from strands import tool  # pyright: ignore[reportUnknownVariableType] - its schema is a bare `dict`
+    from strands.tools.decorator import DecoratedFunctionTool
     from strands.types.tools import AgentTool, ToolContext
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
-
 
 __all__ = [
     "WEB_SEARCH_CONFIG_KEY",
     "WEB_SEARCH_TOOLS",
     "WEB_TOOLS",
-    "FailedText",
-    "StrandsPresentation",
     "WebSearchToolsFactory",
     "WebToolsFactory",
-    "cut_hits",
-    "format_answer",
     "get_web_search_config",
-    "in_english",
-    "reporting_failures",
     "web_context",
     "web_extract",
     "web_search",
     "web_tools_factory",
-    "with_filters",
 ]
 
 logger = logging.getLogger("hikidashi.web")
+
+_LONGEST_IN_LOG = 200
+
+WEB_SEARCH_CONFIG_KEY = "web_search_config"
+_SETTINGS_KEY = "web_search_settings"
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """Language, fencing and shared provider of the tools of a factory."""
+
+    language: Language = "ja"
+    untrusted: Untrusted = None
+    provider: Callable[[], SearchProvider] | None = None
+    """Returns the shared provider; None if each call has its own."""
+
+
+def get_web_search_config(tool_context: ToolContext) -> WebSearchConfig:
+    """The config that a factory put into the invocation state.
+
+    Raises:
+        RuntimeError: there is none; the agent was called without `invocation_state=factory.get_invocation_state()`.
+    """
+    config = tool_context.invocation_state.get(WEB_SEARCH_CONFIG_KEY)
+    if config is None:
+        raise RuntimeError("WebSearchConfig not found in invocation_state")
+    return config
 
 
 _P = ParamSpec("_P")
@@ -102,11 +116,137 @@ def reporting_failures(made: DecoratedFunctionTool[_P, _R]) -> DecoratedFunction
     return _ReportingTool(made)
 
 
+@reporting_failures
+@tool(context=True)
+async def web_search(query: str, tool_context: ToolContext) -> str:
+    """ウェブ検索を実行する。
+
+    Args:
+        query: 検索クエリ
+        tool_context: ツールコンテキスト
+
+    Returns:
+        検索結果（タイトル、URL、要約を含む）またはエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    return await _search(query, tool_context)
+
+
+async def _search(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
+    config = get_web_search_config(tool_context)
+    if _is_blank(query):
+        return _refusal("no_query", tool_context)
+    async with _web_tools(config, tool_context) as web:
+        return _text_of(await web.search(query, config.search_depth, config.max_results, **filters))
+
+
+@reporting_failures
+@tool(context=True)
+async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "", offset: int = 0) -> str:
+    """ウェブページの本文を取得する。
+
+    Args:
+        urls: 取得するURLのリスト（http または https、20件まで）
+        tool_context: ツールコンテキスト
+        query: この質問に関係する箇所だけを返す
+        offset: 各ページをこの文字位置から返す（長いページの続きを読むとき）
+
+    Returns:
+        各ページの本文またはエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    config = get_web_search_config(tool_context)
+    if all(map(_is_blank, listed(urls) or [])):
+        return _refusal("no_urls", tool_context)
+    async with _web_tools(config, tool_context) as web:
+        return _text_of(await web.extract(urls, None if _is_blank(query) else query.strip(), offset))
+
+
+@reporting_failures
+@tool(context=True)
+async def web_context(query: str, tool_context: ToolContext) -> str:
+    """質問に関連する文章をウェブから集める。
+
+    Args:
+        query: 検索クエリ
+        tool_context: ツールコンテキスト
+
+    Returns:
+        関連する文章と出典またはエラーメッセージ
+    """  # noqa: D400, D415 - a Japanese full stop
+    return await _context(query, tool_context)
+
+
+async def _context(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
+    config = get_web_search_config(tool_context)
+    if _is_blank(query):
+        return _refusal("no_query", tool_context)
+    async with _web_tools(config, tool_context) as web:
+        return _text_of(await web.context(query, **filters))
+
+
+@asynccontextmanager
+async def _web_tools(config: WebSearchConfig, tool_context: ToolContext) -> AsyncGenerator[WebTools]:
+    """The neutral tools, with the provider, language and texts of one call."""
+    settings = _settings_of(tool_context)
+    provider: SearchProvider
+    try:
+        shared = settings.provider() if settings.provider is not None else None
+        provider = shared or configured_provider(config, language=settings.language)
+    except Exception as error:
+        shared = None
+        provider = _Unavailable(error)
+    try:
+        yield WebTools(
+            provider=provider,
+            language=settings.language,
+            untrusted=settings.untrusted,
+            max_tokens=ANSWER_TOKENS,
+            presentation=StrandsPresentation(max_content_length=config.max_content_length),
+        )
+    finally:
+        if shared is None:
+            await provider.aclose()
+
+
+class _Unavailable(SearchProvider):
+    """In place of a provider that could not be made: each call fails with the reason."""
+
+    name = ""
+    supported_filters = frozenset(FilterArguments.__annotations__)
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def _search(self, request: SearchRequest) -> SearchResults:
+        raise self._error
+
+    async def _extract(self, urls: Sequence[str], options: ExtractOptions) -> ExtractResults:
+        raise self._error
+
+
+def _settings_of(tool_context: ToolContext) -> _Settings:
+    return tool_context.invocation_state.get(_SETTINGS_KEY) or _Settings()
+
+
+def _is_blank(text: object) -> bool:
+    return text is None or (isinstance(text, str) and not text.strip())
+
+
+def _refusal(key: str, tool_context: ToolContext) -> FailedText:
+    return FailedText(texts("strands", _settings_of(tool_context).language)[key])
+
+
+def _text_of(result: ToolResult) -> str:
+    """The text of an answer; a `FailedText` if the call failed."""
+    reason = result.meta.get(META, {}).get("reason", "")
+    return FailedText(result.text, reason) if result.is_error else result.text
+
+
 def in_english(japanese: AgentTool, description: str, **properties: dict[str, Any]) -> AgentTool:
     """The same tool with its description in English."""
     required = [name for name, described in properties.items() if "default" not in described]
     accepts = {"json": {"type": "object", "properties": properties, "required": required}}
-    function = inspect.unwrap(cast("Callable[..., Any]", japanese))
+    decorated: Any = japanese
+    function = inspect.unwrap(decorated)
     made = tool(name=japanese.tool_name, description=description, inputSchema=accepts, context=True)(function)
     return reporting_failures(made)
 
@@ -142,152 +282,12 @@ def with_filters(
 
     described = full_definition("tavily_search", provider, language).input_schema["properties"]
     filters = {name: described[name] for name in supported_filters(provider)}
-    query: Any = cast("Any", made.tool_spec["inputSchema"])["json"]["properties"]["query"]
+    spec: Any = made.tool_spec
+    query: Any = spec["inputSchema"]["json"]["properties"]["query"]
     schema = {"type": "object", "properties": {"query": query, **filters}, "required": ["query"]}
     description = made.tool_spec["description"]
     build = tool(name=made.tool_name, description=description, inputSchema={"json": schema}, context=True)
     return reporting_failures(build(filtered))
-
-
-WEB_SEARCH_CONFIG_KEY = "web_search_config"
-_SETTINGS_KEY = "web_search_settings"
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """Language, fencing and shared provider of the tools of a factory."""
-
-    language: Language = "ja"
-    untrusted: Untrusted = None
-    provider: Callable[[], SearchProvider] | None = None
-    """Returns the shared provider; None if each call has its own."""
-
-
-def get_web_search_config(tool_context: ToolContext) -> WebSearchConfig:
-    """The config that a factory put into the invocation state.
-
-    Raises:
-        RuntimeError: there is none; the agent was called without `invocation_state=factory.get_invocation_state()`.
-    """
-    config = tool_context.invocation_state.get(WEB_SEARCH_CONFIG_KEY)
-    if config is None:
-        raise RuntimeError("WebSearchConfig not found in invocation_state")
-    return config
-
-
-@reporting_failures
-@tool(context=True)
-async def web_search(query: str, tool_context: ToolContext) -> str:
-    """ウェブ検索を実行する。
-
-    Args:
-        query: 検索クエリ
-        tool_context: ツールコンテキスト
-
-    Returns:
-        検索結果（タイトル、URL、要約を含む）またはエラーメッセージ
-    """  # noqa: D400, D415 - a Japanese full stop
-    return await _search(query, tool_context)
-
-
-async def _search(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
-    config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
-    if _is_blank(query):
-        return FailedText(texts("strands", settings.language)["no_query"])
-    return await _Tools(config, settings).call(
-        "web_search",
-        {"query": query},
-        lambda web: web.search(query, config.search_depth, config.max_results, **filters),
-    )
-
-
-@reporting_failures
-@tool(context=True)
-async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "", offset: int = 0) -> str:
-    """ウェブページの本文を取得する。
-
-    Args:
-        urls: 取得するURLのリスト（http または https、20件まで）
-        tool_context: ツールコンテキスト
-        query: この質問に関係する箇所だけを返す
-        offset: 各ページをこの文字位置から返す（長いページの続きを読むとき）
-
-    Returns:
-        各ページの本文またはエラーメッセージ
-    """  # noqa: D400, D415 - a Japanese full stop
-    config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
-    if all(map(_is_blank, listed(urls) or [])):
-        return FailedText(texts("strands", settings.language)["no_urls"])
-    tools = _Tools(config, settings)
-    return await tools.call(
-        "web_extract",
-        {"urls": shown_urls(urls)},
-        lambda web: web.extract(urls, None if _is_blank(query) else query.strip(), offset),
-    )
-
-
-@reporting_failures
-@tool(context=True)
-async def web_context(query: str, tool_context: ToolContext) -> str:
-    """質問に関連する文章をウェブから集める。
-
-    Args:
-        query: 検索クエリ
-        tool_context: ツールコンテキスト
-
-    Returns:
-        関連する文章と出典またはエラーメッセージ
-    """  # noqa: D400, D415 - a Japanese full stop
-    return await _context(query, tool_context)
-
-
-async def _context(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
-    config, settings = get_web_search_config(tool_context), _settings_of(tool_context)
-    if _is_blank(query):
-        return FailedText(texts("strands", settings.language)["no_query"])
-    return await _Tools(config, settings).call(
-        "web_context", {"query": query}, lambda web: web.context(query, **filters)
-    )
-
-
-@dataclass(frozen=True)
-class _Tools:
-    """The neutral web tools, with the provider, language and texts of one call."""
-
-    config: WebSearchConfig
-    settings: _Settings
-
-    async def call(
-        self, name: str, arguments: Mapping[str, object], run: Callable[[WebTools], Awaitable[ToolResult]]
-    ) -> str:
-        """The text that `run` answers with; a `FailedText` if it failed, or if there is no provider."""
-        language = self.settings.language
-        presentation = StrandsPresentation(max_content_length=self.config.max_content_length)
-        try:
-            async with self._provider() as provider:
-                result = await run(
-                    WebTools(
-                        provider=provider,
-                        language=language,
-                        untrusted=self.settings.untrusted,
-                        max_tokens=ANSWER_TOKENS,
-                        presentation=presentation,
-                    )
-                )
-        except Exception as error:
-            result = failed_call(name, arguments, error, presentation=presentation, language=language)
-        return FailedText(result.text, result.meta.get(META, {}).get("reason", "")) if result.is_error else result.text
-
-    @asynccontextmanager
-    async def _provider(self) -> AsyncGenerator[SearchProvider]:
-        if self.settings.provider is not None:
-            yield self.settings.provider()
-            return
-        provider = configured_provider(self.config, language=self.settings.language)
-        try:
-            yield provider
-        finally:
-            await provider.aclose()
 
 
 _ENGLISH = texts("strands", "en")
@@ -394,17 +394,6 @@ def web_tools_factory(
     return factory
 
 
-def _is_blank(text: object) -> bool:
-    return text is None or (isinstance(text, str) and not text.strip())
-
-
-def _settings_of(tool_context: ToolContext) -> _Settings:
-    return tool_context.invocation_state.get(_SETTINGS_KEY) or _Settings()
-
-
-_LONGEST_IN_LOG = 200
-
-
 @dataclass(frozen=True, kw_only=True)
 class StrandsPresentation(Presentation):
     """Short sentences for the model, and one line in the log for each call."""
@@ -487,11 +476,8 @@ def cut_hits(results: SearchResults, max_content_length: int) -> SearchResults:
     return replace(cut, results=tuple(replace(hit, content=hit.content[:max_content_length]) for hit in cut.results))
 
 
-def format_answer(results: SearchResults, *, max_content_length: int = 0, language: Language = "ja") -> str:
-    """The answer and the hits; a sentence if there are none.
-
-    The content of each hit is cut after `max_content_length` characters, without an ellipsis; 0 is unlimited.
-    """
+def format_answer(results: SearchResults, *, language: Language = "ja") -> str:
+    """The answer and the hits; a sentence if there are none."""
     words = texts("strands", language)
     answer = (results.answer or "").strip()
     if not answer and not results.results:
@@ -500,15 +486,14 @@ def format_answer(results: SearchResults, *, max_content_length: int = 0, langua
     if answer:
         parts.append(f"### {words['answer']}\n{answer}")
     if results.results:
-        hits = (_hit(number, hit, max_content_length) for number, hit in enumerate(results.results, start=1))
+        hits = (_hit(number, hit) for number, hit in enumerate(results.results, start=1))
         parts.append(f"### {words['results']}\n" + "\n\n".join(hits))
     return well_formed("\n\n".join(parts))
 
 
-def _hit(number: int, hit: SearchHit, max_content_length: int) -> str:
-    content = hit.content[:max_content_length] if max_content_length else hit.content
+def _hit(number: int, hit: SearchHit) -> str:
     # Every line is indented, so that a page cannot forge a further result.
-    lines = [f"   {line}" if line.strip() else "" for line in content.splitlines()]
+    lines = [f"   {line}" if line.strip() else "" for line in hit.content.splitlines()]
     head = [f"{number}. **{_line(hit.title)}**", f"   URL: {_line(hit.url)}"]
     return "\n".join([*head, *lines])
 

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..errors import ErrorType, TavilyAPIError
 from ..texts import in_language
 from .pages.address import host_of
-from .request import CrawlOptions, CrawlResults, MapResults, check_crawl_options
-from .results import ExtractResults, FailedPage, SearchHit
+from .request import CrawlOptions, check_crawl_options
+from .results import CrawlResults, ExtractResults, FailedPage, MapResults, SearchHit
 
 __all__ = [
     "LONGEST_QUERY",

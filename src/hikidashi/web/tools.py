@@ -11,10 +11,11 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack, cast, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypeGuard, Unpack, get_args
 from urllib.parse import urlsplit
 
 from ..convert.functions import from_function
@@ -34,24 +35,22 @@ from .answers import (
     format_error,
     format_extract,
     format_search,
+    short_line,
 )
-from .call_provider import ask_context, ask_extract, ask_search, supported_filters
-from .language import errors_in
 from .messages import api_error
-from .passages import short_line
-from .provider import SearchDepth, SearchProvider
+from .provider import SearchProvider, errors_in
 from .request import (
     MOST_DOMAINS,
     ExtractOptions,
     FilterArguments,
+    SearchDepth,
+    SearchFilters,
+    SearchRequest,
     TimeRange,
     Topic,
-    check_filters,
-    check_max_results,
+    check_choice,
     check_max_tokens,
     check_offset,
-    check_query,
-    check_search_depth,
 )
 from .results import ExtractResults, SearchContext, SearchResults
 
@@ -66,17 +65,16 @@ __all__ = [
     "WebResults",
     "WebTools",
     "definition",
-    "failed_call",
     "full_definition",
     "log_verbose_tool_done",
     "log_verbose_tool_failed",
     "log_verbose_tool_start",
     "shown_urls",
+    "supported_filters",
     "web_tools",
 ]
 
 logger = logging.getLogger("hikidashi.web")
-
 
 TOOL_NAMES = ("tavily_search", "tavily_extract", "tavily_context")
 
@@ -211,124 +209,99 @@ class WebTools:
         **filters: Unpack[FilterArguments],
     ) -> ToolResult:
         """The hits of a search as text."""
-
-        async def run() -> tuple[SearchResults, list[str]]:
-            found = await ask_search(
-                self.provider,
-                check_query(query),
-                search_depth=check_search_depth(search_depth),
-                max_results=check_max_results(max_results),
+        with self._call(self.presentation.search_tool, {"query": query}) as call:
+            request = SearchRequest.of(
+                query,
+                search_depth=check_choice(search_depth, "search_depth", ("basic", "advanced")),
+                max_results=max_results,
                 include_answer=self.presentation.include_answer,
-                filters=check_filters(**filters),
+                **filters,
             )
-            if self.max_tokens is None:
-                return found, []
-            return self.presentation.bounded(found, self.max_tokens)
-
-        return await self._answered(self.presentation.search_tool, {"query": query}, run)
+            found = await self.provider.search(request)
+            if self.max_tokens is not None:
+                found, call.notes = self.presentation.bounded(found, self.max_tokens)
+            call.results = found
+        return call.answer
 
     async def extract(self, urls: Sequence[str], query: str | None = None, offset: int = 0) -> ToolResult:
         """The text of pages, or their passages relevant to `query`, and the pages that could not be read."""
-
-        async def run() -> tuple[ExtractResults, list[str]]:
+        tool = self.presentation.extract_tool
+        with self._call(tool, {"urls": shown_urls(urls)}) as call:
             start = check_offset(offset)
-            options = ExtractOptions(query=query or None)
-            pages = await ask_extract(self.provider, urls, options=options)
-            if self.max_tokens is None and not start:
-                return pages, []
-            most = self.max_tokens or sys.maxsize
-            return bounded_pages(pages, max_tokens=most, offset=start, tool=self.presentation.extract_tool)
-
-        return await self._answered(self.presentation.extract_tool, {"urls": shown_urls(urls)}, run)
+            pages = await self.provider.extract(urls, options=ExtractOptions(query=query or None))
+            if self.max_tokens is not None or start:
+                most = self.max_tokens or sys.maxsize
+                pages, call.notes = bounded_pages(pages, max_tokens=most, offset=start, tool=tool)
+            call.results = pages
+        return call.answer
 
     async def context(
-        self,
-        query: str,
-        max_tokens: int | None = None,
-        **filters: Unpack[FilterArguments],
+        self, query: str, max_tokens: int | None = None, **filters: Unpack[FilterArguments]
     ) -> ToolResult:
         """Passages for a prompt."""
-
-        async def run() -> tuple[SearchContext, list[str]]:
+        with self._call(self.presentation.context_tool, {"query": query}) as call:
             most = check_max_tokens(max_tokens)
             if self.max_tokens is not None and most is not None:
                 most = min(most, max(self.max_tokens, MOST_CONTEXT_TOKENS))
-            found = await ask_context(
-                self.provider,
-                check_query(query),
-                max_tokens=most,
-                filters=check_filters(**filters),
+            found = await self.provider.context(query, max_tokens=most, **filters)
+            call.results = (
+                found if self.max_tokens is None else bounded_context(found, max_tokens=most or self.max_tokens)
             )
-            if self.max_tokens is None:
-                return found, []
-            return bounded_context(found, max_tokens=most or self.max_tokens), []
+        return call.answer
 
-        return await self._answered(self.presentation.context_tool, {"query": query}, run)
-
-    async def _answered(
-        self,
-        tool_name: str,
-        arguments: Mapping[str, object],
-        run: Callable[[], Awaitable[tuple[WebResults, list[str]]]],
-    ) -> ToolResult:
+    @contextmanager
+    def _call(self, tool_name: str, arguments: Mapping[str, object]) -> Generator[_Call]:
+        """One call, from its first line in the log to its answer; a failure inside becomes a failed answer."""
         presentation = self.presentation
         presentation.log_start(tool_name, arguments)
         started = time.perf_counter()
+        call = _Call()
         try:
             with errors_in(self.language):
-                results, notes = await run()
-            empty = presentation.empty_text(results, self.language)
-            answer = presentation.text(results, self.language)
+                yield call
+            call.answer = self._told(call)
         except asyncio.CancelledError:
             presentation.log_cancelled(tool_name, arguments)
             raise
         except Exception as error:
-            return failed_call(
-                tool_name,
-                arguments,
-                error,
-                presentation=presentation,
-                language=self.language,
-                longest=None if self.max_tokens is None else LONGEST_ERROR,
-                execution_time_ms=_milliseconds_since(started),
-            )
-        presentation.log_success(tool_name, arguments, results, _milliseconds_since(started))
-        about = {"provider": results.provider, "cached": results.cached, "credits": results.credits}
+            call.answer = self._failure(tool_name, error)
+            presentation.log_failure(tool_name, arguments, error, (time.perf_counter() - started) * 1000)
+        else:
+            presentation.log_success(tool_name, arguments, call.results, (time.perf_counter() - started) * 1000)
+
+    def _told(self, call: _Call) -> ToolResult:
+        """The results as text for the model, with their notes."""
+        results = call.results
+        meta = {META: {"provider": results.provider, "cached": results.cached, "credits": results.credits}}
+        empty = self.presentation.empty_text(results, self.language)
+        answer = self.presentation.text(results, self.language)
         if empty is not None:
-            return ToolResult(content=(text(empty),), meta={META: about})
+            return ToolResult(content=(text(empty),), meta=meta)
         if self.untrusted == "fence":
             answer = fence(answer, language=self.language)
+        notes = [in_language(note, self.language) for note in call.notes]
         # No page could be read, so the call counts as failed.
         nothing_read = isinstance(results, ExtractResults) and not results.results
-        return ToolResult(
-            content=(text("\n\n".join([answer, *(in_language(note, self.language) for note in notes)])),),
-            is_error=nothing_read,
-            meta={META: about},
-        )
+        return ToolResult(content=(text("\n\n".join([answer, *notes])),), is_error=nothing_read, meta=meta)
+
+    def _failure(self, tool_name: str, error: Exception) -> ToolResult:
+        """`error` as an answer; `meta` has the reason if the text has not."""
+        known = _as_api_error(tool_name, error)
+        message = in_language(known.message, self.language)
+        reason = message if self.max_tokens is None else short_line(message, LONGEST_ERROR)
+        shown = TavilyAPIError(reason, known.error_type, known.status_code, known.retry_after)
+        told = self.presentation.error_text(tool_name, shown, self.language)
+        meta = {} if reason in told else {META: {"reason": " ".join(reason.split())}}
+        return ToolResult(content=(text(told),), is_error=True, meta=meta)
 
 
-def failed_call(
-    tool_name: str,
-    arguments: Mapping[str, object],
-    error: Exception,
-    *,
-    presentation: Presentation,
-    language: Language,
-    longest: int | None = LONGEST_ERROR,
-    execution_time_ms: float = 0.0,
-) -> ToolResult:
-    """Log `error`, and return the answer of the failed call; `meta` has the reason if the text has not.
+@dataclass(slots=True)
+class _Call:
+    """One call of a tool: what was found, the notes on what was cut, and the answer made of them."""
 
-    The reason is cut after `longest` characters; `None` is unlimited.
-    """
-    known = _as_api_error(tool_name, error)
-    message = in_language(known.message, language)
-    reason = message if longest is None else short_line(message, longest)
-    shown = TavilyAPIError(reason, known.error_type, known.status_code, known.retry_after)
-    presentation.log_failure(tool_name, arguments, error, execution_time_ms)
-    message = presentation.error_text(tool_name, shown, language)
-    meta = {} if reason in message else {META: {"reason": " ".join(reason.split())}}
-    return ToolResult(content=(text(message),), is_error=True, meta=meta)
+    results: WebResults = field(init=False)
+    notes: list[str] = field(default_factory=list[str])
+    answer: ToolResult = field(init=False)
 
 
 def _as_api_error(tool_name: str, error: Exception) -> TavilyAPIError:
@@ -339,6 +312,11 @@ def _as_api_error(tool_name: str, error: Exception) -> TavilyAPIError:
     log_verbose_tool_failed(tool_name, error)
     # The text of an unexpected error may contain a key, so neither the log nor the model gets it.
     return api_error("unexpected", ErrorType.API_ERROR, kind=type(error).__name__)
+
+
+def supported_filters(provider: SearchProvider) -> list[str]:
+    """The names of the filters that `provider` supports, in their order."""
+    return [item.name for item in fields(SearchFilters) if item.name in provider.supported_filters]
 
 
 def web_tools(
@@ -362,10 +340,6 @@ def _tool(name: str, function: Callable[..., Any], tools: WebTools) -> Tool:
     defined = full_definition(name, tools.provider, tools.language)
     tool = from_function(function, name=name, description=defined.description, annotations=_READS_THE_WEB)
     return replace(tool, input_schema=defined.input_schema)
-
-
-def _milliseconds_since(started: float) -> float:
-    return (time.perf_counter() - started) * 1000
 
 
 _DATE: dict[str, Any] = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
@@ -438,9 +412,11 @@ def log_verbose_tool_failed(tool_name: str, error: Exception) -> None:
 
 def shown_urls(urls: object) -> object:
     """`urls` for the log: without user names, passwords, queries and fragments."""
-    if isinstance(urls, str) or not isinstance(urls, Sequence):
-        return f"<{type(urls).__name__}>"
-    return [_shown(url) for url in cast("Sequence[object]", urls)[:_MOST_URLS]]
+    return [_shown(url) for url in urls[:_MOST_URLS]] if _is_sequence(urls) else f"<{type(urls).__name__}>"
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _shown(url: object) -> str:

@@ -17,7 +17,8 @@ from hikidashi.web import crawler
 from hikidashi.web.crawler import crawl_site, is_page, links_of, map_site, visits
 from hikidashi.web.local import LocalSearchProvider
 from hikidashi.web.pages.fetch import Fetched, Fetcher
-from hikidashi.web.request import CrawlOptions, CrawlResults, MapResults, check_crawl_options
+from hikidashi.web.request import CrawlOptions, check_crawl_options
+from hikidashi.web.results import CrawlResults, MapResults
 
 
 class Site(LoopbackServer):
@@ -252,9 +253,9 @@ async def test_an_address_that_must_not_be_fetched_is_no_start(tmp_path: Any, ur
         ({"exclude_paths": ("x" * 600,)}, "more than 500 characters"),
         ({"select_domains": tuple(f"d{n}" for n in range(101))}, "`select_domains` has 101 patterns"),
         ({"format": "html"}, "format"),
-        ({"instructions": "find the API"}, "The local provider cannot do `instructions` ('find the API')"),
-        ({"categories": ("Docs",)}, "The local provider cannot do `categories`"),
-        ({"chunks_per_source": 2}, "The local provider cannot do `chunks_per_source`"),
+        ({"instructions": "find the API"}, "The local index cannot do `instructions` ('find the API')"),
+        ({"categories": ("Docs",)}, "The local index cannot do `categories`"),
+        ({"chunks_per_source": 2}, "The local index cannot do `chunks_per_source`"),
     ],
 )
 async def test_options_are_carried_out_or_refused_by_name(tmp_path: Any, options: dict[str, Any], words: str) -> None:

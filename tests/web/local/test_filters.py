@@ -17,7 +17,7 @@ from hikidashi.web.local import IngestEvent, LocalIndex, LocalSearchProvider
 from hikidashi.web.local.database import NewDocument
 from hikidashi.web.local.documents import day_of, published_day
 from hikidashi.web.passages import Passage
-from hikidashi.web.request import SearchFilters, check_filters
+from hikidashi.web.request import SearchFilters, SearchRequest
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
 
@@ -43,7 +43,9 @@ def put(index: LocalIndex, *documents: NewDocument) -> None:
 
 
 def urls(index: LocalIndex, question: str = "drawer", *, limit: int = 20, **filters: Any) -> list[str]:
-    return sorted(found.url for found in index.search(question, limit=limit, filters=check_filters(**filters)))
+    return sorted(
+        found.url for found in index.search(question, limit=limit, filters=SearchRequest.of("q", **filters).filters)
+    )
 
 
 @pytest.fixture
@@ -132,11 +134,9 @@ async def test_a_document_is_of_the_day_it_names_else_of_its_file_else_of_today(
             "file.md": "2017-07-14",
             "now": datetime.now(UTC).date().isoformat(),
         }
-        before = await provider.search("drawer", filters=check_filters(end_date="2020-12-31"))
+        before = await provider.search("drawer", end_date="2020-12-31")
         assert {hit.url.rpartition("/")[2] for hit in before.results} == {"said.md", "file.md"}
-        context = await provider.context(
-            "drawer", filters=check_filters(start_date="2021-01-01", end_date="2021-12-31")
-        )
+        context = await provider.context("drawer", start_date="2021-01-01", end_date="2021-12-31")
         assert [url.rpartition("/")[2] for url in context.sources] == ["page.html"]
 
 
@@ -158,7 +158,7 @@ async def test_a_file_that_was_touched_is_of_the_new_day_unless_it_names_one(
 @pytest.mark.parametrize(("name", "value"), [("topic", "news"), ("topic", "finance"), ("country", "japan")])
 async def test_what_an_index_does_not_know_is_refused_by_name(sites: LocalIndex, name: str, value: str) -> None:
     async with LocalSearchProvider(sites.path, language="en") as provider:
-        wanted = check_filters(**{name: value})  # pyright: ignore[reportArgumentType]
+        wanted = SearchFilters(**{name: value})  # pyright: ignore[reportArgumentType]
         for asked in (provider.search("drawer", filters=wanted), provider.context("drawer", filters=wanted)):
             with pytest.raises(TavilyAPIError, match=f"The local index cannot do `{name}`") as caught:
                 await asked
@@ -167,7 +167,7 @@ async def test_what_an_index_does_not_know_is_refused_by_name(sites: LocalIndex,
 
 async def test_the_general_topic_is_any(sites: LocalIndex) -> None:
     async with LocalSearchProvider(sites.path) as provider:
-        assert len((await provider.search("drawer", filters=check_filters(topic="general"))).results) == 5
+        assert len((await provider.search("drawer", topic="general")).results) == 5
 
 
 async def test_filters_that_nobody_checked_are_checked(sites: LocalIndex) -> None:

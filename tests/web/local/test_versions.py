@@ -12,7 +12,7 @@ import pytest
 
 from hikidashi.web.local import IngestEvent, LocalIndex
 from hikidashi.web.local.database import NoIndex
-from hikidashi.web.request import check_filters
+from hikidashi.web.request import SearchFilters
 from hikidashi.web.words import TOKENIZER, indexed
 
 Ingested = Callable[..., Awaitable[list[IngestEvent]]]
@@ -80,7 +80,7 @@ def version_of(path: Path) -> int:
 
 
 def names(index: LocalIndex, question: str, **filters: str) -> list[str]:
-    wanted = check_filters(**filters)  # pyright: ignore[reportArgumentType]
+    wanted = SearchFilters(**filters)  # pyright: ignore[reportArgumentType]
     return sorted(found.url.rpartition("/")[2] for found in index.search(question, filters=wanted))
 
 

@@ -24,11 +24,9 @@ from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
 from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, Ranker, names_taking
 from hikidashi.texts import in_language
 from hikidashi.web.answers import format_context, format_extract, format_search
-from hikidashi.web.call_provider import ask_context, ask_extract, ask_search
-from hikidashi.web.language import errors_in
-from hikidashi.web.provider import SearchDepth, SearchProvider
+from hikidashi.web.provider import SearchProvider, errors_in
 from hikidashi.web.providers.choose import choose_provider, provider_name
-from hikidashi.web.request import ExtractOptions, SearchFilters, check_filters
+from hikidashi.web.request import ExtractOptions, FilterArguments, SearchDepth
 from hikidashi.web.server import SearchServer, Served
 
 from ..output import Language, language_of_environment, print_error, print_text, stderr, stdout
@@ -147,13 +145,8 @@ def search(
     """Print the hits for `query`; whether there are any."""
     found = _asked(
         choice,
-        lambda provider: ask_search(
-            provider,
-            query,
-            search_depth=depth,
-            max_results=max_results,
-            include_answer=answer,
-            filters=_filters(wanted),
+        lambda provider: provider.search(
+            query, search_depth=depth, max_results=max_results, include_answer=answer, **_filters(wanted)
         ),
     )
     if as_json:
@@ -170,7 +163,7 @@ def extract(choice: ChosenProvider, urls: Sequence[str], reading: ReadingOptions
     options = ExtractOptions(
         depth=reading.depth, format=reading.format, query=reading.query, chunks_per_source=reading.chunks
     )
-    pages = _asked(choice, lambda provider: ask_extract(provider, urls, options=options))
+    pages = _asked(choice, lambda provider: provider.extract(urls, options=options))
     if as_json:
         print_json(pages)
     else:
@@ -185,7 +178,7 @@ def context(
     """Print passages about `query`; whether there are any."""
     packed = _asked(
         choice,
-        lambda provider: ask_context(provider, query, max_tokens=max_tokens, filters=_filters(wanted)),
+        lambda provider: provider.context(query, max_tokens=max_tokens, **_filters(wanted)),
     )
     if as_json:
         print_json(packed)
@@ -197,16 +190,16 @@ def context(
     return bool(packed.text)
 
 
-def _filters(wanted: FilterOptions) -> SearchFilters:
-    return check_filters(
-        topic=wanted.topic,
-        time_range=wanted.time_range,
-        start_date=wanted.start_date,
-        end_date=wanted.end_date,
-        include_domains=wanted.include_domain,
-        exclude_domains=wanted.exclude_domain,
-        country=wanted.country,
-    )
+def _filters(wanted: FilterOptions) -> FilterArguments:
+    return {
+        "topic": wanted.topic,
+        "time_range": wanted.time_range,
+        "start_date": wanted.start_date,
+        "end_date": wanted.end_date,
+        "include_domains": wanted.include_domain,
+        "exclude_domains": wanted.exclude_domain,
+        "country": wanted.country,
+    }
 
 
 def _asked(choice: ChosenProvider, question: Callable[[SearchProvider], Awaitable[T]]) -> T:

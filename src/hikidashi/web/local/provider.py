@@ -7,52 +7,43 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, get_args
+from typing import TYPE_CHECKING, get_args
 
 from ...errors import ErrorType, TavilyAPIError, WebIndexError
 from ...providers import DEFAULT_RANKER, Ranker
 from ...texts import Language, check_language
 from ..answers import DEFAULT_MAX_TOKENS, pack_context
-from ..language import errors_in, in_own_language
 from ..messages import api_error, message, reason, validation_error
 from ..pages.address import encoded_url
 from ..passages import best_sentence, snippet
-from ..provider import SearchDepth
-from ..request import (
-    EXTRACT_DEFAULTS,
-    NO_FILTERS,
-    ExtractOptions,
-    SearchFilters,
-    check_extract_options,
-    check_filters,
-    check_max_results,
-    check_max_tokens,
-    check_query,
-    check_search_depth,
-    check_urls,
-    listed,
-    refuse_unsupported,
+from ..provider import SearchProvider, errors_in
+from ..request import CrawlOptions, ExtractOptions, SearchRequest, check_urls, listed
+from ..results import (
+    CrawlResults,
+    ExtractedPage,
+    ExtractResults,
+    FailedPage,
+    MapResults,
+    SearchContext,
+    SearchHit,
+    SearchResults,
 )
-from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 from .database import NoIndex
 from .index import FoundPassage, LocalIndex
 
 if TYPE_CHECKING:
     from ..pages.fetch import Fetcher
-    from ..request import CrawlOptions, CrawlResults, MapResults
     from .semantic import Embed, SemanticRanker
 
 __all__ = ["LocalSearchProvider", "Ranker"]
 
-_NAME = "local"
 _FILE = "file:"
 _TOKENS_OF_A_PASSAGE = 100  # most passages have more
 _MOST_PASSAGES = 60
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t].*(?:\n|\Z))+\s*")
 
 
-class LocalSearchProvider:
+class LocalSearchProvider(SearchProvider):
     """Searches an index of the user's documents; every failure is a `TavilyAPIError`.
 
         async with LocalSearchProvider() as provider:
@@ -73,6 +64,9 @@ class LocalSearchProvider:
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
 
+    name = "local"
+    title = "The local index"
+    unsupported_crawl_options = ("instructions", "categories", "chunks_per_source")
     supported_filters = frozenset({"time_range", "start_date", "end_date", "include_domains", "exclude_domains"})
 
     def __init__(
@@ -95,57 +89,30 @@ class LocalSearchProvider:
     def __repr__(self) -> str:
         return f"LocalSearchProvider({str(self.index.path)!r})"
 
-    @property
-    def name(self) -> str:
-        """`"local"`."""
-        return _NAME
+    async def aclose(self) -> None:
+        """Close the files; may be called twice, and a later search opens them again."""
+        await asyncio.to_thread(self.index.close)
 
-    @in_own_language
-    async def search(
-        self,
-        query: str,
-        *,
-        search_depth: SearchDepth = "basic",
-        max_results: int = 5,
-        include_answer: bool = False,
-        filters: SearchFilters | None = None,
-    ) -> SearchResults:
-        """The best documents for `query`, each with a snippet; with "advanced", the best passages.
+    async def _search(self, request: SearchRequest) -> SearchResults:
+        """The best documents, each with a snippet; with "advanced", the best passages.
 
         The date of a document is that of publication, else of modification, else of addition. A file has no domain.
-        Topics and countries are refused, because documents have neither.
 
-        The answer, if requested, is the sentence of the best passage with the most words of `query`, verbatim; None
+        The answer, if requested, is the sentence of the best passage with the most words of the query, verbatim; None
         unless that passage has all of them.
-
-        Raises:
-            TavilyAPIError: an argument is refused, or there is no index to search.
         """
-        check_query(query)
-        check_max_results(max_results)
-        passages = check_search_depth(search_depth, quick=True) == "advanced"
-        wanted = self._checked_filters(filters)
-        found = await self._found(query, limit=max_results, passages=passages, filters=wanted)
+        passages = request.search_depth == "advanced"
+        found = await self._passages(request, limit=request.max_results, passages=passages)
         hit_of = _passage if passages else _summary
         return SearchResults(
-            query=query,
+            query=request.query,
             results=tuple(_with_copies(hit_of(one), one.copies) for one in found),
-            answer=_answer(found) if include_answer else None,
-            provider=_NAME,
+            answer=_answer(found) if request.include_answer else None,
+            provider=self.name,
         )
 
-    @in_own_language
-    async def extract(self, urls: Sequence[str], *, options: ExtractOptions | None = None) -> ExtractResults:
-        """The text of each of `urls`: from the index, else fetched; files only from the index.
-
-        Both depths give the full text.
-
-        Raises:
-            TavilyAPIError: `urls` is empty, or an option is refused.
-        """
-        from ..passages import extracted_as  # imports this package, too
-
-        chosen = check_extract_options(options or EXTRACT_DEFAULTS)
+    async def _extract(self, urls: Sequence[str], options: ExtractOptions) -> ExtractResults:
+        """The pages from the index, else fetched; files only from the index. Both depths give the full text."""
         texts = [url.strip() for url in listed(urls) or () if isinstance(url, str)]
         stored = await asyncio.to_thread(self._stored, texts)
         allowed = frozenset[str]() if self._fetcher is None else self._fetcher.allowed_hosts
@@ -154,82 +121,37 @@ class LocalSearchProvider:
         answers = [pages[url] for url in asked.valid]
         failed = asked.all_failed(page for page in answers if isinstance(page, FailedPage))
         return ExtractResults(
-            results=tuple(extracted_as(page, chosen) for page in answers if isinstance(page, ExtractedPage)),
+            results=tuple(page for page in answers if isinstance(page, ExtractedPage)),
             failed_results=tuple(page if page.url in stored else _explained(page) for page in failed),
-            provider=_NAME,
+            provider=self.name,
         )
 
-    @in_own_language
-    async def context(
-        self, query: str, *, max_tokens: int | None = None, filters: SearchFilters | None = None
-    ) -> SearchContext:
-        """The best passages about `query`, at most `max_tokens` tokens of them.
-
-        Raises:
-            TavilyAPIError: an argument is refused, or there is no index to search.
-        """
-        check_query(query)
-        check_max_tokens(max_tokens)
-        allowed = self._checked_filters(filters)
+    async def _context(self, request: SearchRequest, max_tokens: int | None) -> SearchContext:
+        """The best passages, as many as may fit."""
         wanted = (max_tokens or DEFAULT_MAX_TOKENS) // _TOKENS_OF_A_PASSAGE
-        limit = min(max(wanted, 3), _MOST_PASSAGES)
-        found = await self._found(query, limit=limit, passages=True, filters=allowed)
-        return pack_context(query, [_passage(one) for one in found], max_tokens, provider=_NAME)
+        found = await self._passages(request, limit=min(max(wanted, 3), _MOST_PASSAGES), passages=True)
+        return pack_context(request.query, [_passage(one) for one in found], max_tokens, provider=self.name)
 
-    @in_own_language
-    async def crawl(self, url: str, *, options: CrawlOptions | None = None) -> CrawlResults:
-        """The text of the pages of a site, fetched as its robots.txt allows; nothing is added to the index.
+    async def _crawl(self, url: str, options: CrawlOptions) -> CrawlResults:
+        """The pages, fetched as robots.txt allows; nothing is added to the index. Both depths give the full text.
 
-        Both extraction depths give the full text. Links to other sites are followed only with `allow_external`.
-
-        Raises:
-            TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
+        Links to other sites are followed only with `allow_external`.
         """
         from ..crawler import crawl_site
 
-        chosen = self._checked_crawl(options)
-        return await crawl_site(url, chosen, fetcher=self._fetcher, provider=_NAME)
+        return await crawl_site(url, options, fetcher=self._fetcher, provider=self.name)
 
-    @in_own_language
-    async def map(self, url: str, *, options: CrawlOptions | None = None) -> MapResults:
-        """The addresses of the pages of a site, found by its links as its robots.txt allows.
-
-        Raises:
-            TavilyAPIError: `url` or an option is refused; VALIDATION_ERROR.
-        """
+    async def _map(self, url: str, options: CrawlOptions) -> MapResults:
+        """The addresses, found by links as robots.txt allows."""
         from ..crawler import map_site
 
-        chosen = self._checked_crawl(options)
-        return await map_site(url, chosen, fetcher=self._fetcher, provider=_NAME)
+        return await map_site(url, options, fetcher=self._fetcher, provider=self.name)
 
-    def _checked_crawl(self, options: CrawlOptions | None) -> CrawlOptions:
-        from ..request import CRAWL_DEFAULTS, refuse_crawl_options
-
-        chosen = options or CRAWL_DEFAULTS
-        names = ("instructions", "categories", "chunks_per_source")
-        refuse_crawl_options(chosen, names, provider="The local provider")
-        return chosen
-
-    def _checked_filters(self, filters: SearchFilters | None) -> SearchFilters:
-        wanted = filters or NO_FILTERS
-        refuse_unsupported(wanted, self.supported_filters, provider="The local index")
-        return check_filters(**wanted.given())
-
-    async def aclose(self) -> None:
-        """Close the files; may be called twice, and a later search opens them again."""
-        await asyncio.to_thread(self.index.close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    async def _found(self, query: str, *, limit: int, passages: bool, filters: SearchFilters) -> list[FoundPassage]:
+    async def _passages(self, request: SearchRequest, *, limit: int, passages: bool) -> list[FoundPassage]:
         def search() -> tuple[list[FoundPassage], bool]:
-            found = self.index.search(query, limit=limit, passages=passages, filters=filters, semantic=self._semantic)
+            found = self.index.search(
+                request.query, limit=limit, passages=passages, filters=request.filters, semantic=self._semantic
+            )
             return found, bool(found) or self.index.totals().documents > 0
 
         try:

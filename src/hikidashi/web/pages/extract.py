@@ -14,8 +14,7 @@ from importlib.util import find_spec
 
 from ...errors import FetchRefused, MissingExtra, PageError
 from ..messages import reason
-from ..passages import extracted_as
-from ..request import EXTRACT_DEFAULTS, ExtractOptions, check_urls
+from ..request import check_urls
 from ..results import ExtractedPage, ExtractResults, FailedPage
 from .fetch import Fetched, Fetcher, page_error
 from .worker import WorkerDied, WorkerProcess
@@ -135,7 +134,6 @@ async def extract_urls(
     extractor: Extractor | None = None,
     concurrency: int = 8,
     provider: str = "",
-    options: ExtractOptions = EXTRACT_DEFAULTS,
 ) -> ExtractResults:
     """The pages of `urls`, and why others could not be read, both in the order requested.
 
@@ -146,7 +144,7 @@ async def extract_urls(
     checked = check_urls(urls, allowed_hosts=fetcher.allowed_hosts)
     pages = await read_pages(checked.valid, fetcher=fetcher, extractor=extractor, concurrency=concurrency)
     return ExtractResults(
-        results=tuple(extracted_as(page, options) for page in pages if isinstance(page, ExtractedPage)),
+        results=tuple(page for page in pages if isinstance(page, ExtractedPage)),
         failed_results=checked.all_failed(page for page in pages if isinstance(page, FailedPage)),
         provider=provider,
     )

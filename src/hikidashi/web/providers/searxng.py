@@ -6,32 +6,28 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...common.json import as_list, as_object, as_text, is_list, is_object
 from ...common.per_loop import PerLoop
 from ...common.urls import is_loopback_url, split_base_url
 from ...errors import ErrorType, MissingExtra, TavilyAPIError
 from ...texts import Language, check_language
-from ..answers import pack_context
-from ..language import errors_in, in_own_language
+from ..answers import short_line
 from ..messages import api_error, validation_error, wait_message
-from ..passages import short_line
-from ..provider import SearchDepth
+from ..passages import snippet
+from ..provider import SearchProvider, errors_in
 from ..request import (
-    EXTRACT_DEFAULTS,
-    NO_FILTERS,
     ExtractOptions,
     SearchFilters,
-    check_extract_options,
-    check_max_results,
-    check_max_tokens,
+    SearchOptions,
+    SearchRequest,
     check_positive,
-    check_query,
-    check_search_depth,
     check_texts,
-    refuse_unsupported,
+    refuse_filters,
 )
-from ..results import ExtractResults, SearchContext, SearchHit, SearchResults
+from ..results import ExtractResults, SearchHit, SearchResults
+from ..words import terms_of
 from .transport import ENCODINGS, LARGEST_ANSWER, AnswerTooLarge, RetryPolicy, parse_retry_after, read_within_limits
 
 try:
@@ -44,16 +40,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SearxngProvider"]
 
-_NAME = "searxng"
 _MOST_PAGES = 3  # of results; each queries all engines again
-_CONTEXT_RESULTS = 8
 _PASSAGE_LENGTH = 1_500  # characters per page in an advanced search
 _MOST_DOMAINS_ASKED = 10  # in `site:` operators; engines truncate longer queries
 _MOST_ENGINES_NAMED = 10
 _LONGEST_REASON = 80
 
 
-class SearxngProvider:
+class SearxngProvider(SearchProvider):
     """Searches with a SearXNG server; every failure is a `TavilyAPIError`.
 
         async with SearxngProvider("http://127.0.0.1:8080") as provider:
@@ -73,7 +67,10 @@ class SearxngProvider:
         retry: The retry policy, instead of `max_retries`.
     """
 
+    name = "searxng"
+    title = "SearXNG"
     supported_filters = frozenset({"topic", "time_range", "include_domains", "exclude_domains"})
+    context_search: ClassVar[SearchOptions] = {"search_depth": "advanced", "max_results": 8}
 
     def __init__(
         self,
@@ -103,37 +100,22 @@ class SearxngProvider:
     def __repr__(self) -> str:
         return f"SearxngProvider({_without_login(self._base_url)!r})"
 
-    @property
-    def name(self) -> str:
-        """`"searxng"`."""
-        return _NAME
+    async def aclose(self) -> None:
+        """Close the connections; may be called twice."""
+        await self._clients.aclose()
 
-    @in_own_language
-    async def search(
-        self,
-        query: str,
-        *,
-        search_depth: SearchDepth = "basic",
-        max_results: int = 5,
-        include_answer: bool = False,
-        filters: SearchFilters | None = None,
-    ) -> SearchResults:
-        """The best hits for `query`; with "advanced", with relevant passages of their pages.
+    async def _search(self, request: SearchRequest) -> SearchResults:
+        """The best hits; with "advanced", with relevant passages of their pages.
 
-        Domains are sent to the engines as `site:` operators, and applied to the results again. Dates, countries and the
-        topic "finance" are refused, because SearXNG has no such filters.
-
-        Raises:
-            TavilyAPIError: an argument is refused, or the request failed.
+        Domains are sent to the engines as `site:` operators, and applied to the results again.
         """
-        check_query(query)
-        check_search_depth(search_depth, quick=True)
-        check_max_results(max_results)
-        wanted = self._checked_filters(filters or NO_FILTERS)
+        wanted = request.filters
+        if wanted.topic == "finance":
+            refuse_filters(["topic"], wanted, provider=self.title)
         hits: dict[str, SearchHit] = {}
         answer: str | None = None
         for page in range(1, _MOST_PAGES + 1):
-            found = await self._page(query, page, wanted)
+            found = await self._page(request.query, page, wanted)
             known = len(hits)
             for hit in _hits(found):
                 if wanted.allows_host(hit.url):
@@ -141,57 +123,24 @@ class SearxngProvider:
             answer = answer or _answer(found)
             if page == 1 and not hits and (silent := _silent_engines(found)):
                 raise api_error("searxng_engines", ErrorType.SERVICE_UNAVAILABLE, engines=silent)
-            if len(hits) >= max_results or (len(hits) == known and not wanted.given()):
+            if len(hits) >= request.max_results or (len(hits) == known and not wanted.given()):
                 break
-        best = tuple(sorted(hits.values(), key=lambda hit: -hit.score)[:max_results])
-        if search_depth == "advanced":
-            best = await self._with_passages(query, best)
-        return SearchResults(query=query, results=best, answer=answer if include_answer else None, provider=_NAME)
+        best = tuple(sorted(hits.values(), key=lambda hit: -hit.score)[: request.max_results])
+        if request.search_depth == "advanced":
+            best = await self._with_passages(request.query, best)
+        answer = answer if request.include_answer else None
+        return SearchResults(query=request.query, results=best, answer=answer, provider=self.name)
 
-    @in_own_language
-    async def extract(self, urls: Sequence[str], *, options: ExtractOptions | None = None) -> ExtractResults:
-        """The text of each of `urls`, by the guarded fetcher; both depths give the full text.
-
-        Raises:
-            TavilyAPIError: `urls` is empty, or an option is refused.
-        """
+    async def _extract(self, urls: Sequence[str], options: ExtractOptions) -> ExtractResults:
+        """The pages, by the guarded fetcher; both depths give the full text."""
         from ..pages.extract import extract_urls
 
-        chosen = check_extract_options(options or EXTRACT_DEFAULTS)
-        return await extract_urls(urls, fetcher=self._fetcher, provider=_NAME, options=chosen)
-
-    @in_own_language
-    async def context(
-        self, query: str, *, max_tokens: int | None = None, filters: SearchFilters | None = None
-    ) -> SearchContext:
-        """Passages of the best pages about `query`, at most `max_tokens` tokens.
-
-        Raises:
-            TavilyAPIError: an argument is refused, or the request failed.
-        """
-        check_max_tokens(max_tokens)
-        found = await self.search(query, search_depth="advanced", max_results=_CONTEXT_RESULTS, filters=filters)
-        return pack_context(query, found.results, max_tokens, provider=_NAME)
-
-    async def aclose(self) -> None:
-        """Close the connections; may be called twice."""
-        await self._clients.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        return await extract_urls(urls, fetcher=self._fetcher, provider=self.name)
 
     def _client(self) -> httpx.AsyncClient:
         local = is_loopback_url(self._base_url)
         hooks = {"response": [read_within_limits]}
         return httpx.AsyncClient(headers=ENCODINGS, timeout=self._timeout, trust_env=not local, event_hooks=hooks)
-
-    def _checked_filters(self, filters: SearchFilters) -> SearchFilters:
-        supported = self.supported_filters - ({"topic"} if filters.topic == "finance" else set())
-        refuse_unsupported(filters, supported, provider="SearXNG")
-        return filters
 
     async def _page(self, query: str, number: int, filters: SearchFilters) -> dict[str, Any]:
         parameters = {"q": _with_sites(query, filters), "format": "json", "pageno": str(number), **self._options}
@@ -220,15 +169,12 @@ class SearxngProvider:
             found = answer.json()
         except (ValueError, RecursionError) as error:
             raise api_error("no_json", ErrorType.API_ERROR, 200, status=200) from error
-        if not isinstance(found, dict) or not isinstance(cast("dict[str, Any]", found).get("results"), list):
+        if not is_object(found) or not is_list(found.get("results")):
             raise api_error("shape", ErrorType.API_ERROR, 200, reason="no `results`")
-        return cast("dict[str, Any]", found)
+        return found
 
     async def _with_passages(self, query: str, hits: tuple[SearchHit, ...]) -> tuple[SearchHit, ...]:
         """`hits` with relevant passages of their pages; a page that cannot be read keeps its summary."""
-        from ..passages import snippet
-        from ..words import terms_of
-
         if not hits:
             return hits
         pages = await self.extract([hit.url for hit in hits])
@@ -271,19 +217,17 @@ def _with_sites(query: str, filters: SearchFilters) -> str:
 
 def _hits(found: Mapping[str, Any]) -> Iterator[SearchHit]:
     """The results that are web pages, with scores from 0 to 1."""
-    for rank, result in enumerate(cast("list[Any]", found["results"]), start=1):
-        match result:
-            case {"url": str(url)} if url.startswith(("http://", "https://")):
-                fields = cast("dict[str, Any]", result)
-                yield SearchHit(
-                    title=_text(fields.get("title")) or url,
-                    url=url,
-                    content=_text(fields.get("content")),
-                    score=_score(fields.get("score"), rank),
-                    published_date=_text(fields.get("publishedDate")) or None,
-                )
-            case _:  # such as an image or a torrent
-                continue
+    for rank, result in enumerate(found["results"], start=1):
+        fields = as_object(result)
+        url = as_text(fields.get("url"))
+        if url.startswith(("http://", "https://")):  # else it is an image or a torrent
+            yield SearchHit(
+                title=as_text(fields.get("title")).strip() or url,
+                url=url,
+                content=as_text(fields.get("content")).strip(),
+                score=_score(fields.get("score"), rank),
+                published_date=as_text(fields.get("publishedDate")).strip() or None,
+            )
 
 
 def _score(given: object, rank: int) -> float:
@@ -298,8 +242,7 @@ def _score(given: object, rank: int) -> float:
 
 def _answer(found: Mapping[str, Any]) -> str | None:
     """The first instant answer; older servers send strings, newer ones objects."""
-    answers: Any = found.get("answers")
-    for one in cast("list[Any]", answers) if isinstance(answers, list) else []:
+    for one in as_list(found.get("answers")):
         match one:
             case str() if one.strip():
                 return one.strip()
@@ -312,9 +255,8 @@ def _answer(found: Mapping[str, Any]) -> str | None:
 
 def _silent_engines(found: Mapping[str, Any]) -> str:
     """The unresponsive engines with their errors, such as `google (timeout)`."""
-    engines: Any = found.get("unresponsive_engines")
     silent: list[str] = []
-    for one in cast("list[Any]", engines) if isinstance(engines, list) else []:
+    for one in as_list(found.get("unresponsive_engines")):
         match one:
             case [str(name), str(reason), *_]:
                 silent.append(f"{short_line(name, _LONGEST_REASON)} ({short_line(reason, _LONGEST_REASON)})")
@@ -322,10 +264,6 @@ def _silent_engines(found: Mapping[str, Any]) -> str:
                 continue
     more = [] if len(silent) <= _MOST_ENGINES_NAMED else [f"+{len(silent) - _MOST_ENGINES_NAMED}"]
     return ", ".join([*silent[:_MOST_ENGINES_NAMED], *more])
-
-
-def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 def _checked(base_url: str) -> str:

@@ -10,48 +10,34 @@ import re
 import ssl
 import threading
 import unicodedata
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import fields
 from functools import cache
 from http.cookiejar import CookieJar
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from ...common.json import is_object
 from ...common.per_loop import PerLoop
 from ...common.urls import is_loopback_url, split_base_url
 from ...errors import ErrorType, MissingExtra, TavilyAPIError
 from ...providers import SEARCH_PROVIDERS
 from ...texts import Language, check_language, in_language
-from ..answers import pack_context
-from ..language import errors_in, in_own_language
 from ..messages import api_error, validation_error
-from ..provider import AnswerKind, SearchDepth
+from ..provider import SearchProvider, errors_in
 from ..request import (
-    CRAWL_DEFAULTS,
-    EXTRACT_DEFAULTS,
-    NO_FILTERS,
     CrawlOptions,
-    CrawlResults,
     ExtractOptions,
-    MapResults,
+    SearchDepth,
     SearchFilters,
-    TimeRange,
-    Topic,
-    check_crawl_options,
-    check_extract_options,
-    check_filters,
-    check_instance,
-    check_max_results,
-    check_max_tokens,
+    SearchRequest,
     check_positive,
-    check_query,
-    check_search_depth,
     check_urls,
     crawl_start,
 )
-from ..results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
+from ..results import CrawlResults, ExtractedPage, ExtractResults, FailedPage, MapResults, SearchHit, SearchResults
 from .cache import ResultCache
 from .tavily_answers import read_answer, read_credits, read_found_pages, read_hits, read_pages, read_urls, translate
 from .transport import ENCODINGS, LifoTransport, RetryPolicy, SingleFlight, read_within_limits
@@ -62,31 +48,32 @@ try:
 except ImportError as error:
     raise MissingExtra("tavily-python", "tavily") from error
 
-
 __all__ = [
     "BASE_URL",
-    "Charge",
     "CreditMeter",
     "TavilyAPIClient",
     "TavilyConnections",
-    "TavilyCrawler",
-    "TimeRange",
-    "Topic",
-    "crawl_cost",
     "extract_cost",
-    "find_key",
-    "map_cost",
     "search_cost",
     "shorten_query",
 ]
 
 logger = logging.getLogger("hikidashi")
 
-
-_NAME = "tavily"
+BASE_URL = "https://api.tavily.com"
 _LONGEST_SENT = 400  # the API's limit on the length of a query
-_CONTEXT_RESULTS = 10  # up to 20 cost the same, but more than 10 rarely fit
 _EXTRACT_SECONDS = (1.0, 60.0)  # range of the API's `timeout`
+_CRAWL_SECONDS = (10.0, 150.0)
+_ANSWER_SECONDS = 10.0  # time for the response to a crawl after that
+_CRAWL_OPTIONS = (
+    "select_paths",
+    "select_domains",
+    "exclude_paths",
+    "exclude_domains",
+    "allow_external",
+    "instructions",
+    "categories",
+)
 
 Question = tuple[object, ...]
 
@@ -103,7 +90,7 @@ class _ExtractReply(NamedTuple):
     credits: float
 
 
-class TavilyAPIClient:
+class TavilyAPIClient(SearchProvider):
     """Searches, extractions and contexts by Tavily; every failure is a `TavilyAPIError`.
 
         async with TavilyAPIClient() as client:
@@ -125,6 +112,10 @@ class TavilyAPIClient:
         language: The language of error messages and of the reasons why a page could not be read.
         retry: The retry policy, instead of `max_retries`.
     """
+
+    name = "tavily"
+    has_extract_options = True
+    supported_filters = frozenset(item.name for item in fields(SearchFilters))
 
     def __init__(
         self,
@@ -163,157 +154,9 @@ class TavilyAPIClient:
         return f"TavilyAPIClient(base_url={self._base_url!r}, credits_used={self.credits_used:g})"
 
     @property
-    def name(self) -> str:
-        """`"tavily"`."""
-        return _NAME
-
-    @property
     def credits_used(self) -> float:
         """Credits used so far: as the API reports them, else by its price list."""
         return self._meter.used
-
-    @in_own_language
-    async def search(
-        self,
-        query: str,
-        *,
-        search_depth: SearchDepth = "basic",
-        max_results: int = 5,
-        include_answer: AnswerKind = False,
-        topic: Topic | None = None,
-        time_range: TimeRange | None = None,
-        start_date: str | None = None,
-        end_date: str | None = None,
-        include_domains: Sequence[str] | None = None,
-        exclude_domains: Sequence[str] | None = None,
-        country: str | None = None,
-        filters: SearchFilters | None = None,
-    ) -> SearchResults:
-        """The best hits for `query`, up to 1,000 characters, of which the first 400 are sent, in whole words.
-
-        Filters may be given as arguments or as `filters`; arguments take precedence.
-
-        Raises:
-            TavilyAPIError: an argument is refused, or the request failed.
-        """
-        check_query(query)
-        named: dict[str, Any] = {
-            "topic": topic,
-            "time_range": time_range,
-            "start_date": start_date,
-            "end_date": end_date,
-            "include_domains": include_domains,
-            "exclude_domains": exclude_domains,
-            "country": country,
-        }
-        wanted: dict[str, Any] = check_instance(filters or NO_FILTERS, SearchFilters, "filters").given()
-        wanted |= {name: value for name, value in named.items() if value is not None}
-        sent: dict[str, object] = {
-            "query": shorten_query(query, _LONGEST_SENT),
-            "search_depth": check_search_depth(search_depth, quick=True),
-            "max_results": check_max_results(max_results),
-            "include_answer": "advanced" if include_answer == "advanced" else bool(include_answer),
-            **_sent_filters(check_filters(**wanted)),
-        }
-
-        connections = await self._connections.get()
-        question = (_NAME, self._base_url, "search", *sent.items())
-        kept = self._kept(question)
-        if kept is not None:
-            hits = read_hits(kept, limit=max_results)
-            answer, cost = read_answer(kept), 0.0
-        else:
-            found, leader = await connections.flights.run(
-                question, lambda: self._search(connections, sent, question, search_depth, max_results)
-            )
-            hits, answer, cost = found.hits, found.answer, found.credits if leader else 0.0
-        return SearchResults(
-            query=query, results=hits, answer=answer, provider=_NAME, cached=kept is not None, credits=cost
-        )
-
-    @in_own_language
-    async def extract(
-        self,
-        urls: Sequence[str],
-        *,
-        extract_depth: Literal["basic", "advanced"] | None = None,
-        options: ExtractOptions | None = None,
-    ) -> ExtractResults:
-        """The text of each of `urls`, at most 20, and why others could not be read; both in the order requested.
-
-        Raises:
-            TavilyAPIError: `urls` is empty, or the request failed.
-        """
-        chosen = options or EXTRACT_DEFAULTS
-        if extract_depth is not None:
-            chosen = replace(chosen, depth=extract_depth)
-        chosen = check_extract_options(chosen)
-        checked = check_urls(urls, any_port=True)
-        if not checked.valid:
-            return ExtractResults(results=(), failed_results=checked.failed, provider=_NAME, credits=0.0)
-
-        connections = await self._connections.get()
-        pages = {url: page for url in checked.valid if (page := self._kept_page(url, chosen)) is not None}
-        failed: tuple[FailedPage, ...] = ()
-        missing = tuple(url for url in checked.valid if url not in pages)
-        cost = 0.0
-        if missing:
-            read, leader = await connections.flights.run(
-                ("extract", chosen, missing),
-                lambda: self._extract(connections, missing, chosen),
-            )
-            pages.update(read.pages)
-            failed = read.failed
-            cost = read.credits if leader else 0.0
-        return ExtractResults(
-            results=tuple(pages[url] for url in checked.valid if url in pages),
-            failed_results=checked.all_failed(failed),
-            provider=_NAME,
-            cached=not missing,
-            credits=cost,
-        )
-
-    @in_own_language
-    async def context(
-        self,
-        query: str,
-        *,
-        max_tokens: int | None = None,
-        search_depth: SearchDepth = "basic",
-        max_results: int = _CONTEXT_RESULTS,
-        filters: SearchFilters | None = None,
-    ) -> SearchContext:
-        """Passages about `query` for a prompt, at most `max_tokens` tokens (4,000 if None).
-
-        Raises:
-            TavilyAPIError: an argument is refused, or the request failed.
-        """
-        check_max_tokens(max_tokens)
-        found = await self.search(query, search_depth=search_depth, max_results=max_results, filters=filters)
-        return pack_context(
-            query, found.results, max_tokens, provider=_NAME, cached=found.cached, credits=found.credits
-        )
-
-    @in_own_language
-    async def crawl(self, url: str, *, options: CrawlOptions | None = None) -> CrawlResults:
-        """The text of the pages of a site, crawled by Tavily; not cached, since a site changes.
-
-        Raises:
-            TavilyAPIError: `url` or an option is refused, or the request failed.
-        """
-        return await self._crawler().crawl(url, options)
-
-    @in_own_language
-    async def map(self, url: str, *, options: CrawlOptions | None = None) -> MapResults:
-        """The addresses of the pages of a site, found by Tavily.
-
-        Raises:
-            TavilyAPIError: `url` or an option is refused, or the request failed.
-        """
-        return await self._crawler().map(url, options)
-
-    def _crawler(self) -> TavilyCrawler:
-        return TavilyCrawler(self._connections, self._meter, self._retry, secret=self._api_key)
 
     async def aclose(self) -> None:
         """Close the connections of all event loops and the cache; a later call opens them again."""
@@ -321,41 +164,78 @@ class TavilyAPIClient:
         if self._cache is not None:
             self._cache.close()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    def _connect(self) -> TavilyConnections:
-        return TavilyConnections(
-            None if self._keyless else find_key(self._api_key),
-            base_url=self._base_url,
-            timeout=self._timeout,
-            max_in_flight=self._max_in_flight,
+    async def _search(self, request: SearchRequest) -> SearchResults:
+        """The hits for the first 400 characters of the query, in whole words."""
+        answer_kind = request.include_answer
+        filters = request.filters
+        sent: dict[str, object] = {
+            "query": shorten_query(request.query, _LONGEST_SENT),
+            "search_depth": request.search_depth,
+            "max_results": request.max_results,
+            "include_answer": "advanced" if answer_kind == "advanced" else bool(answer_kind),
+            **filters.given(),
+            **({} if filters.topic is None else {"topic": filters.topic}),  # also the default, if it is given
+        }
+        connections = await self._connections.get()
+        question = (self.name, self._base_url, "search", *sent.items())
+        kept = self._kept(question)
+        if kept is not None:
+            hits, answer, cost = read_hits(kept, limit=request.max_results), read_answer(kept), 0.0
+        else:
+            reply, leader = await connections.flights.run(
+                question, lambda: self._send_search(connections, sent, question, request)
+            )
+            hits, answer, cost = reply.hits, reply.answer, reply.credits if leader else 0.0
+        return SearchResults(
+            query=request.query,
+            results=hits,
+            answer=answer,
+            provider=self.name,
+            cached=kept is not None,
+            credits=cost,
         )
 
-    async def _search(
-        self,
-        connections: TavilyConnections,
-        sent: dict[str, object],
-        question: Question,
-        depth: SearchDepth,
-        limit: int,
+    async def _send_search(
+        self, connections: TavilyConnections, sent: dict[str, object], question: Question, request: SearchRequest
     ) -> _SearchReply:
         arguments = {**sent, "include_usage": True, "timeout": self._timeout}
-        expected = search_cost(depth)
+        expected = search_cost(request.search_depth)
         with self._meter.charge(expected) as charge:
-            answer = await self._retry.run(lambda: connections.search(arguments))
+            answer = await self._retry.run(lambda: connections.send("search", arguments))
             reported = read_credits(answer)
             charge.cost = expected if reported is None else reported
-        hits = read_hits(answer, limit=limit)
+        hits = read_hits(answer, limit=request.max_results)
         if self._cache is not None:
             kept = {"results": answer.get("results"), "answer": answer.get("answer")}
             await asyncio.to_thread(self._cache.put, question, kept)
         return _SearchReply(hits, read_answer(answer), charge.cost)
 
-    async def _extract(
+    async def _extract(self, urls: Sequence[str], options: ExtractOptions) -> ExtractResults:
+        checked = check_urls(urls, any_port=True)
+        if not checked.valid:
+            return ExtractResults(results=(), failed_results=checked.failed, provider=self.name, credits=0.0)
+
+        connections = await self._connections.get()
+        pages = {url: page for url in checked.valid if (page := self._kept_page(url, options)) is not None}
+        failed: tuple[FailedPage, ...] = ()
+        missing = tuple(url for url in checked.valid if url not in pages)
+        cost = 0.0
+        if missing:
+            reply, leader = await connections.flights.run(
+                ("extract", options, missing), lambda: self._send_extract(connections, missing, options)
+            )
+            pages.update(reply.pages)
+            failed = reply.failed
+            cost = reply.credits if leader else 0.0
+        return ExtractResults(
+            results=tuple(pages[url] for url in checked.valid if url in pages),
+            failed_results=checked.all_failed(failed),
+            provider=self.name,
+            cached=not missing,
+            credits=cost,
+        )
+
+    async def _send_extract(
         self, connections: TavilyConnections, urls: tuple[str, ...], options: ExtractOptions
     ) -> _ExtractReply:
         shortest, longest = _EXTRACT_SECONDS
@@ -366,7 +246,7 @@ class TavilyAPIClient:
             "timeout": min(max(self._timeout, shortest), longest),
         }
         with self._meter.charge(extract_cost(len(urls), options.depth)) as charge:
-            answer = await self._retry.run(lambda: connections.extract(arguments))
+            answer = await self._retry.run(lambda: connections.send("extract", arguments))
             pages, failed = read_pages(answer, urls, secret=self._api_key)
             reported = read_credits(answer)
             charge.cost = extract_cost(len(pages), options.depth) if reported is None else reported
@@ -376,21 +256,53 @@ class TavilyAPIClient:
                 await asyncio.to_thread(self._cache.put, self._page_question(url, options), kept)
         return _ExtractReply(pages, failed, charge.cost)
 
+    async def _crawl(self, url: str, options: CrawlOptions) -> CrawlResults:
+        """The pages of a site, crawled by Tavily; not cached, since a site changes."""
+        sent, seconds = _sent_crawl(url, options)
+        sent |= {"extract_depth": options.extract_depth, "format": options.format}
+        if options.chunks_per_source is not None:
+            sent["chunks_per_source"] = options.chunks_per_source
+        connections = await self._connections.get()
+        instructed = options.instructions is not None
+        with self._meter.charge(_crawl_cost(options.limit, options.extract_depth, instructed=instructed)) as charge:
+            answer = await self._retry.run(lambda: connections.send("crawl", sent, seconds=seconds))
+            pages, failed = read_found_pages(answer, secret=self._api_key)
+            cost = _crawl_cost(len(pages), options.extract_depth, instructed=instructed)
+            reported = read_credits(answer)
+            charge.cost = cost if reported is None else reported
+        return CrawlResults(
+            base_url=sent["url"], results=pages, failed_results=failed, provider=self.name, credits=charge.cost
+        )
+
+    async def _map(self, url: str, options: CrawlOptions) -> MapResults:
+        sent, seconds = _sent_crawl(url, options)
+        connections = await self._connections.get()
+        instructed = options.instructions is not None
+        with self._meter.charge(_map_cost(options.limit, instructed=instructed)) as charge:
+            answer = await self._retry.run(lambda: connections.send("map", sent, seconds=seconds))
+            urls = read_urls(answer)
+            reported = read_credits(answer)
+            charge.cost = _map_cost(len(urls), instructed=instructed) if reported is None else reported
+        return MapResults(base_url=sent["url"], results=urls, provider=self.name, credits=charge.cost)
+
+    def _connect(self) -> TavilyConnections:
+        return TavilyConnections(
+            None if self._keyless else _find_key(self._api_key),
+            base_url=self._base_url,
+            timeout=self._timeout,
+            max_in_flight=self._max_in_flight,
+        )
+
     def _kept(self, question: Question) -> dict[str, Any] | None:
         kept = None if self._cache is None else self._cache.get(*question)
-        return cast("dict[str, Any]", kept) if isinstance(kept, dict) else None
+        return kept if is_object(kept) else None
 
     def _kept_page(self, url: str, options: ExtractOptions) -> ExtractedPage | None:
         kept = self._kept(self._page_question(url, options))
         return None if kept is None else ExtractedPage(url=url, raw_content=kept["raw_content"], title=kept["title"])
 
     def _page_question(self, url: str, options: ExtractOptions) -> Question:
-        return (_NAME, self._base_url, "extract", url, *_sent_options(options).items())
-
-
-def _sent_filters(filters: SearchFilters) -> dict[str, Any]:
-    """The filters as arguments of the API; a given topic is sent even if it is the default."""
-    return filters.given() | ({} if filters.topic is None else {"topic": filters.topic})
+        return (self.name, self._base_url, "extract", url, *_sent_options(options).items())
 
 
 def _sent_options(options: ExtractOptions) -> dict[str, object]:
@@ -403,6 +315,26 @@ def _sent_options(options: ExtractOptions) -> dict[str, object]:
     if options.chunks_per_source is not None:
         sent["chunks_per_source"] = options.chunks_per_source
     return sent
+
+
+def _sent_crawl(url: str, options: CrawlOptions) -> tuple[dict[str, Any], float]:
+    """The arguments of the API call that crawls and maps share, and its timeout in seconds."""
+    start = crawl_start(url, any_port=True)
+    shortest, longest = _CRAWL_SECONDS
+    seconds = min(max(options.timeout or longest, shortest), longest)
+    sent: dict[str, Any] = {
+        "url": start,
+        "max_depth": options.max_depth,
+        "max_breadth": options.max_breadth,
+        "limit": options.limit,
+        "timeout": seconds,
+        "include_usage": True,
+    }
+    for name in _CRAWL_OPTIONS:
+        value: Any = getattr(options, name)
+        if value not in (None, ()):
+            sent[name] = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]
+    return sent, seconds + _ANSWER_SECONDS
 
 
 def _checked_base_url(base_url: str | None) -> str:
@@ -420,91 +352,6 @@ def _checked_base_url(base_url: str | None) -> str:
     return base_url.rstrip("/")
 
 
-_CRAWL_SECONDS = (10.0, 150.0)  # range of the API's `timeout`
-_ANSWER_SECONDS = 10.0  # time for the response after that
-_CRAWL_OPTIONS = (
-    "select_paths",
-    "select_domains",
-    "exclude_paths",
-    "exclude_domains",
-    "allow_external",
-    "instructions",
-    "categories",
-)
-
-
-class TavilyCrawler:
-    """The methods `crawl` and `map` of `TavilyAPIClient`."""
-
-    def __init__(
-        self,
-        connections: PerLoop[TavilyConnections],
-        meter: CreditMeter,
-        retry: RetryPolicy,
-        *,
-        secret: str | None = None,
-    ) -> None:
-        self._connections = connections
-        self._meter = meter
-        self._retry = retry
-        self._secret = secret
-
-    async def crawl(self, url: str, options: CrawlOptions | None) -> CrawlResults:
-        """As `TavilyAPIClient.crawl`."""
-        chosen = check_crawl_options(options or CRAWL_DEFAULTS)
-        sent, seconds = self._sent(url, chosen)
-        sent |= {"extract_depth": chosen.extract_depth, "format": chosen.format}
-        if chosen.chunks_per_source is not None:
-            sent["chunks_per_source"] = chosen.chunks_per_source
-        connections = await self._connections.get()
-        instructed = chosen.instructions is not None
-        expected = crawl_cost(chosen.limit, chosen.extract_depth, instructed=instructed)
-        with self._meter.charge(expected) as charge:
-            answer = await self._retry.run(lambda: connections.crawl(sent, seconds=seconds))
-            pages, failed = read_found_pages(answer, secret=self._secret)
-            reported_cost = read_credits(answer)
-            cost = crawl_cost(len(pages), chosen.extract_depth, instructed=instructed)
-            charge.cost = cost if reported_cost is None else reported_cost
-        return CrawlResults(
-            base_url=sent["url"], results=pages, failed_results=failed, provider=_NAME, credits=charge.cost
-        )
-
-    async def map(self, url: str, options: CrawlOptions | None) -> MapResults:
-        """As `TavilyAPIClient.map`."""
-        chosen = check_crawl_options(options or CRAWL_DEFAULTS)
-        sent, seconds = self._sent(url, chosen)
-        connections = await self._connections.get()
-        instructed = chosen.instructions is not None
-        with self._meter.charge(map_cost(chosen.limit, instructed=instructed)) as charge:
-            answer = await self._retry.run(lambda: connections.map(sent, seconds=seconds))
-            urls = read_urls(answer)
-            reported_cost = read_credits(answer)
-            charge.cost = map_cost(len(urls), instructed=instructed) if reported_cost is None else reported_cost
-        return MapResults(base_url=sent["url"], results=urls, provider=_NAME, credits=charge.cost)
-
-    def _sent(self, url: str, options: CrawlOptions) -> tuple[dict[str, Any], float]:
-        """The arguments of the API call, and its timeout in seconds."""
-        start = crawl_start(url, any_port=True)
-        shortest, longest = _CRAWL_SECONDS
-        seconds = min(max(options.timeout or longest, shortest), longest)
-        given = {name: getattr(options, name) for name in _CRAWL_OPTIONS}
-        sent: dict[str, Any] = {
-            "url": start,
-            "max_depth": options.max_depth,
-            "max_breadth": options.max_breadth,
-            "limit": options.limit,
-            **{
-                name: list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType]
-                for name, value in given.items()
-                if value not in (None, ())
-            },
-            "timeout": seconds,
-            "include_usage": True,
-        }
-        return sent, seconds + _ANSWER_SECONDS
-
-
-BASE_URL = "https://api.tavily.com"
 _KEEP_ALIVE_SECONDS = 30.0
 _KEYLESS = {"X-Tavily-Access-Mode": "keyless", "X-Client-Source": "tavily-python-keyless"}
 
@@ -534,41 +381,18 @@ class TavilyConnections:
         # Not None, with which the library would read the key from the environment.
         self._api: Any = AsyncTavilyClient(api_key or "", client=self._http, api_base_url=base_url)
 
-    def search(self, arguments: dict[str, Any]) -> Awaitable[dict[str, Any]]:
-        """The response to a search, within the timeout.
-
-        Raises:
-            TavilyAPIError: the request failed.
-        """
-        return self._send(self._api.search, arguments)
-
-    def extract(self, arguments: dict[str, Any]) -> Awaitable[dict[str, Any]]:
-        """The response to an extraction, within the timeout.
-
-        Raises:
-            TavilyAPIError: the request failed.
-        """
-        return self._send(self._api.extract, arguments)
-
-    def crawl(self, arguments: dict[str, Any], *, seconds: float) -> Awaitable[dict[str, Any]]:
-        """The response to a crawl, within `seconds`.
-
-        Raises:
-            TavilyAPIError: the request failed.
-        """
-        return self._send(self._api.crawl, arguments, seconds)
-
-    def map(self, arguments: dict[str, Any], *, seconds: float) -> Awaitable[dict[str, Any]]:
-        """The response to a map, within `seconds`.
-
-        Raises:
-            TavilyAPIError: the request failed.
-        """
-        return self._send(self._api.map, arguments, seconds)
-
-    async def _send(
-        self, call: Callable[..., Awaitable[Any]], arguments: dict[str, Any], seconds: float | None = None
+    async def send(
+        self,
+        route: Literal["search", "extract", "crawl", "map"],
+        arguments: dict[str, Any],
+        *,
+        seconds: float | None = None,
     ) -> dict[str, Any]:
+        """The response to a request, within `seconds`, by default the timeout of the client.
+
+        Raises:
+            TavilyAPIError: the request failed.
+        """
         timeout = self._timeout if seconds is None else seconds
         async with self._slots:
             _answer.set(None)
@@ -576,7 +400,7 @@ class TavilyConnections:
             try:
                 # httpx has timeouts for single operations only, which restart with every byte.
                 async with asyncio.timeout(timeout):
-                    return await call(**arguments)
+                    return await getattr(self._api, route)(**arguments)
             except Exception as failure:
                 self._check_open()
                 raise translate(failure, _answer.get(), timeout=timeout, secret=self._api_key) from failure
@@ -602,7 +426,7 @@ async def _keep_answer(answer: httpx.Response) -> None:
     _answer.set(answer)
 
 
-def find_key(given: str | None) -> str:
+def _find_key(given: str | None) -> str:
     """The API key: the given one, or that of the environment.
 
     Raises:
@@ -649,14 +473,14 @@ def extract_cost(pages: int, depth: SearchDepth = "basic") -> float:
     return math.ceil(pages / _PAGES_PER_CREDIT) * search_cost(depth)
 
 
-def map_cost(pages: int, *, instructed: bool = False) -> float:
+def _map_cost(pages: int, *, instructed: bool = False) -> float:
     """Credits of a map: one for every ten pages or part thereof, two with instructions."""
     return math.ceil(pages / _MAPPED_PER_CREDIT) * (2.0 if instructed else 1.0)
 
 
-def crawl_cost(pages: int, depth: SearchDepth = "basic", *, instructed: bool = False) -> float:
+def _crawl_cost(pages: int, depth: SearchDepth = "basic", *, instructed: bool = False) -> float:
     """Credits of a crawl: those of mapping and of extracting its pages."""
-    return map_cost(pages, instructed=instructed) + extract_cost(pages, depth)
+    return _map_cost(pages, instructed=instructed) + extract_cost(pages, depth)
 
 
 class CreditMeter:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
+from ...common.json import as_list, as_object, is_list, is_object
 from ...errors import ErrorType, FetchRefused, MissingExtra, TavilyAPIError
 from ..messages import api_error, message, reason, wait_message
 from ..pages.address import check_url
@@ -66,8 +67,7 @@ def read_answer(answer: dict[str, Any]) -> str | None:
 
 def read_credits(answer: dict[str, Any]) -> float | None:
     """The cost of the request as the API reports it, if it does."""
-    usage: Any = answer.get("usage")
-    cost = _number(cast("dict[str, Any]", usage).get("credits")) if isinstance(usage, dict) else None
+    cost = _number(as_object(answer.get("usage")).get("credits"))
     return cost if cost is not None and cost >= 0 else None
 
 
@@ -126,10 +126,9 @@ def read_urls(answer: dict[str, Any]) -> tuple[str, ...]:
         TavilyAPIError: `results` is not a list.
     """
     items: Any = answer.get("results")
-    if items is not None and not isinstance(items, list):
+    if items is not None and not is_list(items):
         raise unexpected_shape(f"`results` is {type(items).__name__}", 200)
-    listed = cast("list[object]", items or [])
-    return tuple(dict.fromkeys(url for url in listed if isinstance(url, str) and url))
+    return tuple(dict.fromkeys(url for url in as_list(items) if isinstance(url, str) and url))
 
 
 def _owners(read: Sequence[dict[str, Any]], unread: Sequence[dict[str, Any]], asked: Sequence[str]) -> list[str | None]:
@@ -167,9 +166,9 @@ def _items(answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
     items: Any = answer.get(name)
     if items is None:
         return []
-    if not isinstance(items, list):
+    if not is_list(items):
         raise unexpected_shape(f"`{name}` is {type(items).__name__}", 200)
-    return [cast("dict[str, Any]", item) for item in cast("Iterable[object]", items) if isinstance(item, dict)]
+    return [item for item in as_list(items) if is_object(item)]
 
 
 def _text(value: Any) -> str:
@@ -284,12 +283,11 @@ def _body(answer: httpx.Response) -> Any:
 
 def _detail(body: Any, answer: httpx.Response) -> str:
     """The server's error message, from any of the known structures; empty if there is none."""
-    if not isinstance(body, dict):
+    if not is_object(body):
         plain = answer.headers.get("content-type", "").startswith("text/plain")
         return body if isinstance(body, str) else answer.text if plain else ""
-    fields = cast("dict[str, Any]", body)
     for name in ("detail", "error", "message"):
-        if found := _words(fields.get(name)):
+        if found := _words(body.get(name)):
             return found
     return ""
 
