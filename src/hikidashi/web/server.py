@@ -4,7 +4,7 @@
     with SearchServer(provider, port=8765) as server:
         TavilyClient("any-key", api_base_url=server.url).search("…")
 
-The provider runs in its own event loop; each connection has a thread.
+HTTP is uvicorn's. It runs in a thread of its own, with the provider in the same event loop.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import CancelledError
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
-from ..common.loopback import Exchange, Limits, LoopbackServer, RequestUnreadable
+import uvicorn
+from starlette.requests import ClientDisconnect, Request
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
 from ..common.urls import is_loopback, is_loopback_url
 from ..errors import HikidashiError, TavilyAPIError
 from .provider import SearchProvider
@@ -49,13 +52,12 @@ from .tavily_api import (
     usage_answer,
 )
 
-__all__ = [
-    "SearchServer",
-    "Served",
-]
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+__all__ = ["SearchServer", "Served", "ServerLimits"]
 
 logger = logging.getLogger("hikidashi")
-
 
 _ROUTES = ("/search", "/extract", "/crawl", "/map", "/usage")
 _DAYS_OF_CLIENT = 7
@@ -72,14 +74,30 @@ _SAME_IN_REQUEST = {
 _CHARGED = ("search", "extract", "crawl", "map")
 _SHARE_OF_TIME = 0.9  # of the request timeout, after which a crawl returns what it has
 _LONGEST_QUERY = 1_000  # the limit of the tools, which is higher than Tavily's
-_LIMITS = Limits(
-    body_bytes=1_000_000,
-    idle_seconds=120.0,
-    head_seconds=10.0,
-    body_seconds=20.0,
-    write_seconds=30.0,
-    connections=512,
-)
+_PIECE = 256 * 1024  # bytes of an answer that are written at once
+# Closing a connection while its client still sends may reset it and lose the answer.
+_LINGER_SECONDS = 1.0
+_LINGER_BYTES = 256 * 1024
+_MOST_LINGERING = 256
+_NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServerLimits:
+    """Limits on what one client may use of this process; who exceeds one gets an error if possible, and is let go."""
+
+    body_bytes: int = 1_000_000
+    """A request with a longer body is answered with 413."""
+    idle_seconds: float = 120.0
+    """Time between two requests of a connection."""
+    head_seconds: float = 10.0
+    """Time for the head of a request, from its first byte on."""
+    body_seconds: float = 20.0
+    """Time for the body."""
+    write_seconds: float = 30.0
+    """Time for a client to read a response."""
+    connections: int = 512
+    """Connections at once; others are answered with 503."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,11 +110,13 @@ class Served:
     seconds: float
 
 
-class SearchServer(LoopbackServer):
+class SearchServer:
     """Tavily's `/search`, `/extract`, `/crawl`, `/map` and `/usage`, answered by `provider`.
 
     Filters and options are passed to the provider; those it does not support, and unknown ones, get status 400 with
     their name. The raw content of a page is its extraction by the provider. Closing the server closes the provider.
+
+    Use it as a context manager, plain or `async`, or call `start()` and `close()`.
 
     Args:
         provider: The search provider.
@@ -105,7 +125,7 @@ class SearchServer(LoopbackServer):
         port: The port; 0 chooses a free one.
         api_key: The key that clients must send; with `None` any key or none is accepted.
         timeout: Seconds per request.
-        on_served: Called after each response, in the thread of the connection.
+        on_served: Called after each response, in the thread of the server.
     """
 
     def __init__(
@@ -118,16 +138,25 @@ class SearchServer(LoopbackServer):
         timeout: float = 60.0,
         on_served: Callable[[Served], None] | None = None,
     ) -> None:
-        super().__init__(host=host, port=port, limits=_LIMITS)
+        self.limits = ServerLimits()
+        self.lingering = 0
+        """Connections that were refused and are not closed yet."""
         self._provider = provider
         self._where = (host, port)
         self._api_key = api_key
         self._timeout = timeout
         self._on_served = on_served
         self._only_local_names = is_loopback(host)
-        self._loop: _LoopThread | None = None
-        self._lock = threading.Lock()
+        self._listening: tuple[socket.socket, uvicorn.Server, threading.Thread] | None = None
         self._spent: dict[str, float] = dict.fromkeys(_CHARGED, 0.0)
+
+    @property
+    def url(self) -> str:
+        """The address of the running server, such as `http://127.0.0.1:49152`."""
+        if self._listening is None:
+            raise RuntimeError("SearchServer is not running. Use it in a `with` block, or call `start()`.")
+        host, port = self._listening[0].getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def start(self) -> Self:
         """Start listening, and return the server.
@@ -135,88 +164,117 @@ class SearchServer(LoopbackServer):
         Raises:
             OSError: the port is in use, or the address is not local.
         """
-        if self._loop is not None:
+        if self._listening is not None:
             return self
-        self._loop = _LoopThread()  # before the first request
-        try:
-            return super().start()
-        except OSError as error:
-            self._loop.close()
-            self._loop = None
-            raise _cannot_listen(error, *self._where) from error
+        listener = _listener(*self._where)
+        connection: Any = partial(_Connection, self)  # instead of the class that uvicorn would take by itself
+        config = uvicorn.Config(
+            self._serve,
+            interface="asgi3",
+            http=connection,
+            ws="none",
+            proxy_headers=False,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            headers=[("server", "hikidashi")],
+            timeout_graceful_shutdown=2,
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(
+            target=lambda: asyncio.run(self._run(server, listener)), name="hikidashi-search", daemon=True
+        )
+        self._listening = (listener, server, thread)
+        thread.start()
+        return self
 
     def close(self) -> None:
         """Cancel running requests, stop listening, and close the provider."""
-        if self._loop is None:
-            return
-        self._loop.cancel_all()
-        super().close()
-        self._loop.run(self._provider.aclose())
-        self._loop.close()
-        self._loop = None
+        if self._listening is not None:
+            listener, server, thread = self._listening
+            self._listening = None
+            server.should_exit = True
+            thread.join()
+            listener.close()
 
-    def fail(self, error: Exception) -> None:
-        """Log `error`, and do not keep it: a server may run for weeks."""
-        logger.error("A request could not be answered.", exc_info=error)
+    def __enter__(self) -> Self:
+        return self.start()
 
-    def handle(self, exchange: Exchange) -> None:
-        """Respond to one request."""
-        began = time.monotonic()
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    async def _run(self, server: uvicorn.Server, listener: socket.socket) -> None:
         try:
-            answer = self._answer(exchange)
-        except APIRefusal as refused:
-            answer = refused.answer
-        except TavilyAPIError as error:
-            answer = failure_answer(error)
-        except RequestUnreadable:
-            raise
-        except HikidashiError as error:
-            answer = error_answer(500, str(error))
-        except CancelledError as error:
-            raise ConnectionAbortedError("the server is closing") from error
-        except Exception as error:
-            self.fail(error)
-            answer = error_answer(500, "Internal Server Error")
-        exchange.answer(answer.status, answer.wire(), answer.headers)
+            await server.serve(sockets=[listener])
+        finally:
+            await self._provider.aclose()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request: the ASGI application."""
+        began = time.monotonic()
+        request = _LimitedRequest(scope, receive, self.limits)
+        try:
+            answer = await self._answer_or_failure(request)
+            async with asyncio.timeout(self.limits.write_seconds):
+                await _write(answer, request, send)
+        except (ClientDisconnect, TimeoutError):
+            request.state.abort()
+            return
+        except asyncio.CancelledError:
+            return  # the server closes, and has cut the connection
         if self._on_served is not None:
             seconds = time.monotonic() - began
-            self._on_served(Served(method=exchange.method, path=exchange.path, status=answer.status, seconds=seconds))
+            self._on_served(Served(method=request.method, path=request.url.path, status=answer.status, seconds=seconds))
 
-    def _answer(self, exchange: Exchange) -> APIAnswer:
-        if self._only_local_names and not is_loopback_url(f"//{exchange.headers.get('host', '')}"):
+    async def _answer_or_failure(self, request: _LimitedRequest) -> APIAnswer:
+        try:
+            return await self._answer(request)
+        except APIRefusal as refused:
+            return refused.answer
+        except TavilyAPIError as error:
+            return failure_answer(error)
+        except HikidashiError as error:
+            return error_answer(500, str(error))
+        except ClientDisconnect:
+            raise
+        except Exception as error:
+            logger.error("A request could not be answered.", exc_info=error)
+            return error_answer(500, "Internal Server Error")
+
+    async def _answer(self, request: _LimitedRequest) -> APIAnswer:
+        headers = request.headers
+        if self._only_local_names and not is_loopback_url(f"//{headers.get('host', '')}"):
             raise APIRefusal(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
-        if exchange.method == "POST":
-            _check_not_from_a_web_page(exchange.headers)
-        match exchange.method, exchange.path:
+        if request.method == "POST":
+            _check_not_from_a_web_page(headers)
+        match request.method, request.url.path:
             case "GET" | "HEAD", "/":
-                return APIAnswer(
-                    200,
-                    {
-                        "service": "hikidashi",
-                        "provider": self._provider.name,
-                        "routes": list(_ROUTES),
-                    },
-                    {"content-type": "application/json"},
-                )
+                about = {"service": "hikidashi", "provider": self._provider.name, "routes": list(_ROUTES)}
+                return APIAnswer(200, about, {"content-type": "application/json"})
             case "POST", "/search":
-                self._check_key(exchange.headers)
-                search = search_request(exchange.body, longest_query=_LONGEST_QUERY, strict=True)
-                return self._wait_for(self._search(search), search.timeout)
+                self._check_key(headers)
+                search = search_request(await request.whole_body(), longest_query=_LONGEST_QUERY, strict=True)
+                return await self._within(self._search(search), search.timeout)
             case "POST", "/extract":
-                self._check_key(exchange.headers)
-                extract = extract_request(exchange.body, strict=True)
-                return self._wait_for(self._extract(extract), extract.timeout)
+                self._check_key(headers)
+                extract = extract_request(await request.whole_body(), strict=True)
+                return await self._within(self._extract(extract), extract.timeout)
             case "POST", "/crawl":
-                self._check_key(exchange.headers)
-                return self._wait_for(self._crawl(crawl_request(exchange.body, strict=True)))
+                self._check_key(headers)
+                return await self._within(self._crawl(crawl_request(await request.whole_body(), strict=True)))
             case "POST", "/map":
-                self._check_key(exchange.headers)
-                return self._wait_for(self._map(map_request(exchange.body, strict=True)))
+                self._check_key(headers)
+                return await self._within(self._map(map_request(await request.whole_body(), strict=True)))
             case "GET", "/usage":
-                self._check_key(exchange.headers)
-                with self._lock:
-                    spent = dict(self._spent)
-                return usage_answer(**spent, plan=self._provider.name)
+                self._check_key(headers)
+                return usage_answer(**self._spent, plan=self._provider.name)
             case _, path if path in ("/", *_ROUTES):
                 raise APIRefusal(error_answer(405, "Method Not Allowed"))
             case _:
@@ -226,102 +284,222 @@ class SearchServer(LoopbackServer):
         if self._api_key is not None:
             check_key(headers, {self._api_key})
 
-    def _wait_for(self, work: Coroutine[Any, Any, APIAnswer], seconds: float | None = None) -> APIAnswer:
-        if self._loop is None:
-            work.close()
-            raise ConnectionAbortedError("the server is closing")
+    async def _within(self, work: Awaitable[APIAnswer], seconds: float | None = None) -> APIAnswer:
         limit = self._timeout if seconds is None else min(seconds, self._timeout)
         try:
-            return self._loop.run(asyncio.wait_for(work, limit))
+            return await asyncio.wait_for(work, limit)
         except TimeoutError as error:
             message = f"The {self._provider.name} provider took more than {limit:g} seconds."
             raise APIRefusal(error_answer(504, message)) from error
 
-    async def _search(self, request: SearchBody) -> APIAnswer:
+    async def _search(self, body: SearchBody) -> APIAnswer:
         began = time.monotonic()
-        found = await self._provider.search(_search_request(request))
-        hits = found.results[: request.max_results]
-        raw, extract_credits = await self._raw_contents(hits, request) if request.include_raw_content else ({}, 0.0)
+        found = await self._provider.search(_search_request(body))
+        hits = found.results[: body.max_results]
+        raw, extract_credits = await self._raw_contents(hits, body) if body.include_raw_content else ({}, 0.0)
         charged = (found.credits or 0.0) + extract_credits
-        self._spend("search", charged)
+        self._spent["search"] += charged
         seconds = time.monotonic() - began
-        return search_answer(request, hits, answer=found.answer, raw_contents=raw, seconds=seconds, credits=charged)
+        return search_answer(body, hits, answer=found.answer, raw_contents=raw, seconds=seconds, credits=charged)
 
-    async def _raw_contents(self, hits: Sequence[SearchHit], request: SearchBody) -> tuple[dict[str, str], float]:
+    async def _raw_contents(self, hits: Sequence[SearchHit], body: SearchBody) -> tuple[dict[str, str], float]:
         """The full text of the pages by URL, and its cost."""
         urls = list(dict.fromkeys(hit.url for hit in hits))
         if not urls:
             return {}, 0.0
-        as_text = request.include_raw_content == "text"
-        options = ExtractOptions(format="text" if as_text else "markdown")
+        options = ExtractOptions(format="text" if body.include_raw_content == "text" else "markdown")
         pages = await self._provider.extract(urls, options=options)
         return {page.url: page.raw_content for page in pages.results}, pages.credits or 0.0
 
-    async def _extract(self, request: ExtractBody) -> APIAnswer:
+    async def _extract(self, body: ExtractBody) -> APIAnswer:
         began = time.monotonic()
         options = ExtractOptions(
-            depth="advanced" if request.extract_depth == "advanced" else "basic",
-            format="text" if request.format == "text" else "markdown",
-            query=request.query,
-            chunks_per_source=request.chunks_per_source,
+            depth="advanced" if body.extract_depth == "advanced" else "basic",
+            format="text" if body.format == "text" else "markdown",
+            query=body.query,
+            chunks_per_source=body.chunks_per_source,
         )
-        pages = await self._provider.extract(request.addresses, options=options)
+        pages = await self._provider.extract(body.addresses, options=options)
         charged = pages.credits or 0.0
-        self._spend("extract", charged)
-        return extract_answer(request, pages, seconds=time.monotonic() - began, credits=charged)
+        self._spent["extract"] += charged
+        return extract_answer(body, pages, seconds=time.monotonic() - began, credits=charged)
 
-    async def _crawl(self, request: CrawlBody) -> APIAnswer:
+    async def _crawl(self, body: CrawlBody) -> APIAnswer:
         began = time.monotonic()
-        options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
-        crawled = await self._provider.crawl(request.url, options=options)
+        options = body.options(most_seconds=self._timeout * _SHARE_OF_TIME)
+        crawled = await self._provider.crawl(body.url, options=options)
         charged = crawled.credits or 0.0
-        self._spend("crawl", charged)
-        return crawl_answer(request, crawled, seconds=time.monotonic() - began, credits=charged)
+        self._spent["crawl"] += charged
+        return crawl_answer(body, crawled, seconds=time.monotonic() - began, credits=charged)
 
-    async def _map(self, request: MapBody) -> APIAnswer:
+    async def _map(self, body: MapBody) -> APIAnswer:
         began = time.monotonic()
-        options = request.options(most_seconds=self._timeout * _SHARE_OF_TIME)
-        found = await self._provider.map(request.url, options=options)
+        options = body.options(most_seconds=self._timeout * _SHARE_OF_TIME)
+        found = await self._provider.map(body.url, options=options)
         charged = found.credits or 0.0
-        self._spend("map", charged)
-        return map_answer(request, found, seconds=time.monotonic() - began, credits=charged)
-
-    def _spend(self, kind: str, charged: float) -> None:
-        with self._lock:
-            self._spent[kind] += charged
+        self._spent["map"] += charged
+        return map_answer(body, found, seconds=time.monotonic() - began, credits=charged)
 
 
-class _LoopThread:
-    """An event loop in its own thread, for callers in other threads."""
+class _LimitedRequest(Request):
+    """A request whose body is read only when it is asked for, within the limits."""
 
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="hikidashi-search", daemon=True)
-        self._thread.start()
+    def __init__(self, scope: Scope, receive: Receive, limits: ServerLimits) -> None:
+        super().__init__(scope, receive)
+        self._limits = limits
+        self._is_read = False
 
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """The result of `work`."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+    @property
+    def has_unread_body(self) -> bool:
+        """Whether a body was announced and not read."""
+        announced = "transfer-encoding" in self.headers or self.headers.get("content-length", "0").strip() != "0"
+        return announced and not self._is_read
 
-    def cancel_all(self) -> None:
-        """Cancel all tasks and wait for them."""
-        self.run(self._cancelled())
+    async def whole_body(self) -> bytes:
+        """The body.
 
-    async def _cancelled(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
+        Raises:
+            APIRefusal: it is too long, or too slow.
+            ClientDisconnect: the client is gone.
+        """
+        most = self._limits.body_bytes
+        too_long = APIRefusal(error_answer(413, f"The body has more than {most:,} bytes."))
+        length = self.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > most:
+            raise too_long
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                async for piece in self.stream():
+                    body += piece
+                    if len(body) > most:
+                        raise too_long
+        except TimeoutError as error:
+            message = f"The body did not arrive within {self._limits.body_seconds:g} seconds."
+            raise APIRefusal(error_answer(408, message)) from error
+        self._is_read = True
+        return bytes(body)
+
+    async def drain(self) -> None:
+        """Read some of what still arrives, before the connection is closed."""
+        size = 0
+        try:
+            async with asyncio.timeout(_LINGER_SECONDS):
+                async for piece in self.stream():
+                    size += len(piece)
+                    if size > _LINGER_BYTES:
+                        return
+        except (ClientDisconnect, RuntimeError, TimeoutError):  # RuntimeError: a part of the body was read before
+            return
+
+
+async def _write(answer: APIAnswer, request: _LimitedRequest, send: Send) -> None:
+    """Send an answer piece by piece, each when the client has read those before."""
+    body = answer.wire()
+    headers = {**answer.headers, "content-length": str(len(body))}
+    if request.has_unread_body:
+        headers["connection"] = "close"  # what is left of the body would be taken for the next request
+    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
+    start = 0
+    while request.has_unread_body or len(body) - start > _PIECE:
+        await send({"type": "http.response.body", "body": body[start : start + _PIECE], "more_body": True})
+        start += _PIECE
+        if start >= len(body):
+            await request.drain()
+            break
+    await send({"type": "http.response.body", "body": body[start:]})
+
+
+class _Connection(H11Protocol):
+    """A connection of uvicorn with what it lacks: a deadline for each part of a request, and for idle clients."""
+
+    def __init__(self, server: SearchServer, **options: Any) -> None:
+        super().__init__(**options)
+        self.logger = _SILENT
+        self.app_state = {**self.app_state, "abort": self._abort}
+        self._server = server
+        self._deadline: asyncio.TimerHandle | None = None
+        self._has_begun = False
+        self._is_refused = False
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        limits = self._server.limits
+        if len(self.connections) > limits.connections:
+            self._refuse()
+        else:
+            self._expect(limits.idle_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
+        if not self._has_begun:
+            self._has_begun = True
+            self._expect(self._server.limits.head_seconds)
+        super().data_received(data)
+        if self._is_answering:
+            self._expect(None)
+
+    def on_response_complete(self) -> None:
+        """Called by uvicorn when it has written the end of a response."""
+        self._has_begun = False
+        self._expect(self._server.limits.idle_seconds)
+        super().on_response_complete()
+        if self._is_answering:  # the next request had come already
+            self._expect(None)
+
+    def shutdown(self) -> None:
+        """Called by uvicorn when the server closes: nothing that runs is waited for."""
+        self._abort()
+        for task in self.tasks:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
 
-    def close(self) -> None:
-        """End the loop and its thread."""
-        with suppress(CancelledError):
-            self.cancel_all()
-        self.run(self._loop.shutdown_asyncgens())
-        self.run(self._loop.shutdown_default_executor())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect(None)
+        if self._is_refused:
+            self._server.lingering -= 1
+        super().connection_lost(exc)
+
+    @property
+    def _is_answering(self) -> bool:
+        cycle: Any = self.cycle  # None before the first request, against its annotation
+        return cycle is not None and not cycle.response_complete
+
+    def _abort(self) -> None:
+        self.transport.abort()
+
+    def _expect(self, seconds: float | None) -> None:
+        """Close the connection in so many seconds, in place of an earlier deadline."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._abort)
+
+    def _refuse(self) -> None:
+        self._is_refused = True
+        self._server.lingering += 1
+        self.connections.discard(self)
+        self.transport.write(_NO_ROOM)  # it fits into any buffer, so a slow client blocks nothing
+        self.transport.write_eof()
+        self._expect(_LINGER_SECONDS if self._server.lingering <= _MOST_LINGERING else 0)
+
+
+_SILENT = logging.Logger("uvicorn.error", logging.CRITICAL + 1)  # stderr belongs to the program
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """A socket that listens: what connects from now on is answered as soon as uvicorn runs."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Without the protocol asyncio leaves Nagle's algorithm on, and each answer waits 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise _cannot_listen(error, host, port) from error
+    return listener
 
 
 def _search_request(body: SearchBody) -> SearchRequest:
