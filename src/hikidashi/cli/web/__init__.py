@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Ranker, names_taking
-from hikidashi.texts import Language
+from hikidashi.texts import Language, texts
 
 from ..shared_options import with_shared_options
 
@@ -210,11 +210,6 @@ Examples:
   hikidashi web serve --host 0.0.0.0 --api-key "$KEY"
 """
 
-_ON_A_TERMINAL = {
-    "en": "Speaking MCP on standard input and output, for a client. Ctrl-C ends it.",
-    "ja": "標準入出力で MCP クライアントと通信します。Ctrl-C で終了します。",
-}
-
 _MCP_EXAMPLES = """\b
 Examples:
   hikidashi web mcp
@@ -322,11 +317,10 @@ def index(
     every second, pages only once; Ctrl-C ends it. Exit code 1 means that something could not be read: each such
     line says why.
     """
-    from .ask import language_of
     from .local_index import run_index
 
     crawl = crawl_of(depth, limit)
-    if not run_index(sources, index, language=language_of(lang), as_json=as_json, crawl=crawl, watch=watch):
+    if not run_index(sources, index, language=_language(lang), as_json=as_json, crawl=crawl, watch=watch):
         raise typer.Exit(1)
 
 
@@ -345,10 +339,9 @@ def list_(
     The day is that of publication, of the file, or of indexing, whichever is known first. Exit code 1 means that
     there are none.
     """
-    from .ask import language_of
     from .local_index import list_documents
 
-    if not list_documents(address, index, language=language_of(lang), as_json=as_json):
+    if not list_documents(address, index, language=_language(lang), as_json=as_json):
         raise typer.Exit(1)
 
 
@@ -364,10 +357,9 @@ def remove(
 
     A folder or site removes everything below it. Exit code 1 means that something was not in the index.
     """
-    from .ask import language_of
     from .local_index import remove_documents
 
-    if not remove_documents(addresses, index, language=language_of(lang), as_json=as_json):
+    if not remove_documents(addresses, index, language=_language(lang), as_json=as_json):
         raise typer.Exit(1)
 
 
@@ -377,10 +369,9 @@ def stats(*, index: Index = None, lang: Lang = None, as_json: Json = False) -> N
 
     Exit code 1 means that there is no index, or that it cannot be read.
     """
-    from .ask import language_of
     from .local_index import show_stats
 
-    show_stats(index, language=language_of(lang), as_json=as_json)
+    show_stats(index, language=_language(lang), as_json=as_json)
 
 
 @web.command(epilog=_SERVE_EXAMPLES, short_help="Serve a provider to every Tavily client.")
@@ -425,5 +416,11 @@ def mcp(*, asked: ProviderOptions) -> None:
     choice = choice_of(asked)
     if sys.stdin.isatty():
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a line cannot be interrupted
-        typer.echo(_ON_A_TERMINAL[choice.language], err=True)
+        typer.echo(texts("cli_web", choice.language)["speaking_mcp"], err=True)
     asyncio.run(serve_stdio(choice.open(), language=choice.language))
+
+
+def _language(lang: Language | None) -> Language:
+    from ..output import language_of_environment  # brings rich, which `--help` does without
+
+    return lang or language_of_environment()

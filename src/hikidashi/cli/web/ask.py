@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 import typer
 from rich.console import Console
@@ -21,74 +19,44 @@ from rich.text import Text
 from hikidashi.common.files import cache_folder
 from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
-from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, Ranker, names_taking
-from hikidashi.texts import in_language
+from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, names_taking
+from hikidashi.texts import in_language, texts
 from hikidashi.web.answers import format_context, format_extract, format_search
 from hikidashi.web.provider import SearchProvider, errors_in
 from hikidashi.web.providers.choose import choose_provider, provider_name
 from hikidashi.web.request import ExtractOptions, FilterArguments, SearchDepth
+from hikidashi.web.results import ExtractResults, SearchContext, SearchResults
 from hikidashi.web.server import SearchServer, Served
 
-from ..output import Language, language_of_environment, print_error, print_text, stderr, stdout
+from ..output import Language, language_of_environment, print_error, print_json, print_text, stderr, stdout
 from . import FilterOptions, ProviderOptions, ReadingOptions
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-
-__all__ = [
-    "ChosenProvider",
-    "choice_of",
-    "context",
-    "extract",
-    "language_of",
-    "print_footer",
-    "print_json",
-    "print_markdown",
-    "run_server",
-    "search",
-    "shown",
-]
+__all__ = ["ChosenProvider", "choice_of", "context", "extract", "run_server", "search", "shown"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenProvider:
-    """The provider of a command, and the language of its output."""
+    """The provider of a command, its options, and the language of the output."""
 
     name: str
-    base_url: str | None
-    index: Path | None
-    ranker: Ranker
-    keyless: bool
-    cache: bool
-    timeout: float | None
+    asked: ProviderOptions
     language: Language
 
     def open(self) -> SearchProvider:
         """A new provider; the caller closes it."""
         from hikidashi.web.providers.cache import ResultCache
 
-        kept = self.cache and "cache" in SEARCH_PROVIDERS[self.name].options
+        kept = self.asked.cache and "cache" in SEARCH_PROVIDERS[self.name].options
         return choose_provider(
             self.name,
-            base_url=self.base_url,
-            index=self.index,
-            ranker=self.ranker,
-            keyless=self.keyless,
-            cache=ResultCache(cache_path()) if kept else None,
-            timeout=self.timeout,
+            base_url=self.asked.base_url,
+            index=self.asked.index,
+            ranker=self.asked.ranker,
+            keyless=self.asked.keyless,
+            cache=ResultCache(cache_folder() / "web-cache.db") if kept else None,
+            timeout=self.asked.timeout,
             language=self.language,
         )
-
-
-def cache_path() -> Path:
-    """The cache file: `hikidashi/web-cache.db` in the cache folder of the user."""
-    return cache_folder() / "web-cache.db"
-
-
-def language_of(lang: Language | None) -> Language:
-    """`lang`, or the language of the environment."""
-    return lang or language_of_environment()
 
 
 def choice_of(asked: ProviderOptions) -> ChosenProvider:
@@ -112,16 +80,7 @@ def choice_of(asked: ProviderOptions) -> ChosenProvider:
         raise typer.BadParameter(f"--provider {row.name} needs --base-url URL, or {row.address_variable}.")
     if row.key_variable and not (asked.keyless or row.key_in(os.environ)):
         raise TavilyAPIError(in_language(row.missing_key("command"), "en"), ErrorType.AUTH_ERROR)
-    return ChosenProvider(
-        name=row.name,
-        base_url=asked.base_url,
-        index=asked.index,
-        ranker=asked.ranker,
-        keyless=asked.keyless,
-        cache=asked.cache,
-        timeout=asked.timeout,
-        language=language_of(asked.lang),
-    )
+    return ChosenProvider(name=row.name, asked=asked, language=asked.lang or language_of_environment())
 
 
 def _providers(option: Option) -> str:
@@ -150,11 +109,10 @@ def search(
         ),
     )
     if as_json:
-        print_json(found)
+        print_json(asdict(found))
     else:
         text = format_search(found, language=choice.language)
-        print_markdown(f"{text}\n\n> {found.answer}" if found.answer else text)
-        print_footer(found.provider, choice.language, cached=found.cached, credits_used=found.credits)
+        _print_answer(found, f"{text}\n\n> {found.answer}" if found.answer else text, choice)
     return bool(found.results)
 
 
@@ -165,10 +123,9 @@ def extract(choice: ChosenProvider, urls: Sequence[str], reading: ReadingOptions
     )
     pages = _asked(choice, lambda provider: provider.extract(urls, options=options))
     if as_json:
-        print_json(pages)
+        print_json(asdict(pages))
     else:
-        print_markdown(format_extract(pages, language=choice.language))
-        print_footer(pages.provider, choice.language, cached=pages.cached, credits_used=pages.credits)
+        _print_answer(pages, format_extract(pages, language=choice.language), choice)
     return bool(pages.results)
 
 
@@ -176,17 +133,11 @@ def context(
     choice: ChosenProvider, query: str, wanted: FilterOptions, *, max_tokens: int | None, as_json: bool
 ) -> bool:
     """Print passages about `query`; whether there are any."""
-    packed = _asked(
-        choice,
-        lambda provider: provider.context(query, max_tokens=max_tokens, **_filters(wanted)),
-    )
+    packed = _asked(choice, lambda provider: provider.context(query, max_tokens=max_tokens, **_filters(wanted)))
     if as_json:
-        print_json(packed)
+        print_json(asdict(packed))
     else:
-        print_markdown(format_context(packed, language=choice.language))
-        print_footer(
-            packed.provider, choice.language, cached=packed.cached, credits_used=packed.credits, tokens=packed.tokens
-        )
+        _print_answer(packed, format_context(packed, language=choice.language), choice)
     return bool(packed.text)
 
 
@@ -230,57 +181,24 @@ def print_markdown(text: str) -> None:
         print_text(console, Text(line, style))
 
 
-def print_json(answer: DataclassInstance | dict[str, Any]) -> None:
-    """Print `answer` as one JSON object."""
-    value = answer if isinstance(answer, dict) else asdict(answer)
-    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201 - this is the output
-
-
-def print_footer(
-    provider: str, language: Language, *, cached: bool, credits_used: float | None, tokens: int | None = None
-) -> None:
-    """On a terminal, print the provider and the cost; elsewhere nothing."""
+def _print_answer(answer: SearchResults | ExtractResults | SearchContext, text: str, choice: ChosenProvider) -> None:
+    """Print `text`, and on a terminal the provider and the cost."""
+    print_markdown(text)
     console = stderr()
     if not (console.is_terminal and stdout().is_terminal):
         return
-    if language == "ja":
-        parts = [f"提供: {provider}{'（キャッシュ）' if cached else ''}"]
-        parts += [f"約{tokens:,}トークン"] if tokens is not None else []
-        parts += [f"{credits_used:g}クレジット"] if credits_used else []
-    else:
-        parts = [f"from {provider}{' (cached)' if cached else ''}"]
-        parts += [f"about {tokens:,} tokens"] if tokens is not None else []
-        parts += [f"{credits_used:g} credit{'' if credits_used == 1 else 's'}"] if credits_used else []
+    words = texts("cli_web", choice.language)
+    parts = [words["answered_cached" if answer.cached else "answered"].format(provider=answer.provider)]
+    if isinstance(answer, SearchContext):
+        parts.append(words["tokens"].format(count=f"{answer.tokens:,}"))
+    if answer.credits:
+        parts.append(words["credits.one" if answer.credits == 1 else "credits"].format(count=f"{answer.credits:g}"))
     console.print(Text(f"\n{' · '.join(parts)}", "dim"))
 
 
 def shown(text: str) -> str:
     """`text` without control characters other than newlines."""
     return _UNFIT.sub("", text)
-
-
-_HOW: dict[Language, str] = {
-    "en": """
-Point any Tavily client at it:
-
-  TavilyClient({key!r}, api_base_url={url!r})
-
-  curl {url}/search -H 'content-type: application/json'{header} \\
-       -d '{{"query": "…"}}'
-
-Ctrl-C ends it.
-""",
-    "ja": """
-Tavily のクライアントから次のように使えます:
-
-  TavilyClient({key!r}, api_base_url={url!r})
-
-  curl {url}/search -H 'content-type: application/json'{header} \\
-       -d '{{"query": "…"}}'
-
-Ctrl-C で終了します。
-""",
-}
 
 
 def run_server(choice: ChosenProvider, *, host: str, port: int, api_key: str | None) -> None:
@@ -300,7 +218,7 @@ def run_server(choice: ChosenProvider, *, host: str, port: int, api_key: str | N
             log.print(Text(_how(server.url, api_key, choice.language), "dim"))
             threading.Event().wait()
     except KeyboardInterrupt:
-        log.print(Text("終了しました。" if choice.language == "ja" else "Ended.", "dim"))
+        log.print(Text(texts("cli_web", choice.language)["ended"], "dim"))
     except OSError as error:
         print_error(OSError(error.strerror or str(error)))
         raise typer.Exit(1) from error
@@ -310,14 +228,14 @@ def _print_totals(log: Console, choice: ChosenProvider) -> None:
     """Print how many documents there are; a missing index may be created later."""
     from hikidashi.web.local import LocalIndex
 
-    index = LocalIndex(choice.index)
+    index = LocalIndex(choice.asked.index)
     try:
         totals = index.totals()
     except WebIndexError as error:
         log.print(Text(str(error), "yellow"))
     else:
-        count = f"{totals.documents:,}"
-        log.print(Text(f"文書 {count} 件" if choice.language == "ja" else f"{count} documents", "dim"))
+        held = texts("cli_web", choice.language)["holds"].format(count=f"{totals.documents:,}")
+        log.print(Text(held, "dim"))
     finally:
         index.close()
 
@@ -325,7 +243,7 @@ def _print_totals(log: Console, choice: ChosenProvider) -> None:
 def _how(url: str, api_key: str | None, language: Language) -> str:
     """The instructions for clients, without the key."""
     header = " \\\n       -H 'authorization: Bearer YOUR-KEY'" if api_key else ""
-    return _HOW[language].format(url=url, key="YOUR-KEY" if api_key else "any-key", header=header)
+    return texts("cli_web", language)["how"].format(url=url, key="YOUR-KEY" if api_key else "any-key", header=header)
 
 
 def _log_request(log: Console, served: Served) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,54 +19,22 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from hikidashi.texts import in_language
+from hikidashi.texts import in_language, texts
 from hikidashi.web.local import IndexTotals, IngestEvent, ListedDocument, LocalIndex, ingest
 from hikidashi.web.local.sources import Snapshot, changed, is_web_address, snapshot
 from hikidashi.web.request import CrawlOptions
 
-from ..output import Language, clean, counted, print_text, stderr, stdout
-from .ask import print_json
+from ..output import Language, clean, print_json, print_text, stderr, stdout
 
-__all__ = [
-    "list_documents",
-    "name_of",
-    "remove_documents",
-    "run_index",
-    "show_stats",
-]
+__all__ = ["list_documents", "remove_documents", "run_index", "show_stats"]
 
 
 _MOST_COMPLAINTS = 20
 _KINDS = ("added", "updated", "unchanged", "removed", "skipped", "failed")
-_WORDS: dict[Language, dict[str, str]] = {
-    "en": {
-        "looking": "Looking for documents",
-        "summary": "{documents}, {passages} in {path}",
-        "more": "… and {count} more: --json shows all",
-        "stopped": "Stopped. What was finished is in the index; run it again to go on.",
-        **{kind: f"{{count}} {kind}" for kind in _KINDS},
-        "nothing": "nothing to do",
-        "watching": "Watching for changes. Ctrl-C ends it.",
-    },
-    "ja": {
-        "looking": "文書を探しています",
-        "summary": "文書 {documents}、パッセージ {passages}（{path}）",
-        "more": "… ほか {count} 件（--json ですべて表示）",
-        "stopped": "中断しました。終わった分はインデックスにあります。もう一度実行すると続きから始まります。",
-        "added": "追加 {count} 件",
-        "updated": "更新 {count} 件",
-        "unchanged": "変更なし {count} 件",
-        "removed": "削除 {count} 件",
-        "skipped": "対象外 {count} 件",
-        "failed": "失敗 {count} 件",
-        "nothing": "対象なし",
-        "watching": "変更を見張っています。Ctrl-C で終了します。",
-    },
-}
 
 
 @dataclass
-class _Tally:
+class _IngestCounts:
     """Counts of indexed documents, and why others were not indexed."""
 
     language: Language
@@ -83,7 +51,7 @@ class _Tally:
         if self.counts[event.kind] > _MOST_COMPLAINTS:
             return None
         mark = ("✗ ", "bold red") if event.kind == "failed" else ("- ", "dim")
-        return Text.assemble(mark, clean(f"{name_of(event.url)}: {reason}"))
+        return Text.assemble(mark, clean(f"{_name_of(event.url)}: {reason}"))
 
     @property
     def unprinted(self) -> int:
@@ -91,9 +59,9 @@ class _Tally:
         return sum(max(0, len(reasons) - _MOST_COMPLAINTS) for reasons in self.reasons.values())
 
     def words(self) -> str:
-        words = _WORDS[self.language]
+        words = texts("cli_web", self.language)
         parts = [words[kind].format(count=f"{self.counts[kind]:,}") for kind in _KINDS if self.counts[kind]]
-        return ("、" if self.language == "ja" else ", ").join(parts) or words["nothing"]
+        return words["between"].join(parts) or words["nothing"]
 
     def as_json(self) -> dict[str, Any]:
         return {kind: self.reasons.get(kind, self.counts[kind]) for kind in _KINDS}
@@ -130,7 +98,7 @@ def run_index(
 def _watched(index: LocalIndex, sources: Sequence[str], before: Snapshot, language: Language, *, as_json: bool) -> None:
     """Update the index with each change of the files, until Ctrl-C."""
     console = stderr()
-    console.print(Text(_WORDS[language]["watching"], "dim"))
+    console.print(Text(texts("cli_web", language)["watching"], "dim"))
     while True:
         try:
             before = changed(sources, before)
@@ -142,10 +110,10 @@ def _watched(index: LocalIndex, sources: Sequence[str], before: Snapshot, langua
 
 def _indexed(
     index: LocalIndex, sources: Sequence[str], language: Language, crawl: CrawlOptions | None
-) -> tuple[_Tally, IndexTotals]:
-    words = _WORDS[language]
+) -> tuple[_IngestCounts, IndexTotals]:
+    words = texts("cli_web", language)
     console = stderr()
-    tally = _Tally(language)
+    tally = _IngestCounts(language)
     try:
         with _bar(console) as progress:
             task = progress.add_task(words["looking"], total=None, count="")
@@ -159,8 +127,8 @@ def _indexed(
     return tally, totals
 
 
-def _report(index: LocalIndex, tally: _Tally, totals: IndexTotals, *, as_json: bool, one_line: bool) -> None:
-    words = _WORDS[tally.language]
+def _report(index: LocalIndex, tally: _IngestCounts, totals: IndexTotals, *, as_json: bool, one_line: bool) -> None:
+    words = texts("cli_web", tally.language)
     if as_json:
         summary = {
             "index": str(index.path),
@@ -174,8 +142,8 @@ def _report(index: LocalIndex, tally: _Tally, totals: IndexTotals, *, as_json: b
             print_json(summary)
         return
     held = words["summary"].format(
-        documents=_counted(totals.documents, "document", tally.language),
-        passages=_counted(totals.passages, "passage", tally.language),
+        documents=_counted(totals.documents, "documents", words),
+        passages=_counted(totals.passages, "passages", words),
         path=str(index.path),
     )
     out = stdout()
@@ -186,7 +154,7 @@ def _report(index: LocalIndex, tally: _Tally, totals: IndexTotals, *, as_json: b
 async def _ingested(
     index: LocalIndex,
     sources: Sequence[str],
-    tally: _Tally,
+    tally: _IngestCounts,
     shown: tuple[Progress, TaskID],
     crawl: CrawlOptions | None,
 ) -> None:
@@ -197,7 +165,7 @@ async def _ingested(
             complaint = tally.add(event)
             progress.update(
                 task,
-                description=_ending(name_of(event.url), max(10, progress.console.width // 2)),
+                description=_ending(_name_of(event.url), max(10, progress.console.width // 2)),
                 completed=event.done,
                 total=event.total,
                 count=f"{event.done:,}/{event.total:,}",
@@ -217,7 +185,7 @@ def _bar(console: Console) -> Progress:
     )
 
 
-def name_of(url: str) -> str:
+def _name_of(url: str) -> str:
     """The path of a file, or the address of a page."""
     try:
         parts = urlsplit(url)
@@ -236,38 +204,8 @@ def _ending(name: str, width: int) -> str:
     return "…" + line
 
 
-def _counted(count: int, thing: str, language: Language) -> str:
-    return counted(count, thing) if language == "en" else f"{count:,} 件"
-
-
-_CONTENTS: dict[Language, dict[str, str]] = {
-    "en": {
-        "none": "There are no documents{where} in {path}.",
-        "below": " at {address}",
-        "unknown": "{address}: not in the index",
-        "removed": "{count} removed",
-        "documents": "documents",
-        "passages": "passages",
-        "size": "size",
-        "kinds": "kinds",
-        "days": "days",
-        "path": "index",
-        "untitled": "(no title)",
-    },
-    "ja": {
-        "none": "{path} には{where}文書がありません。",
-        "below": "、{address} の",
-        "unknown": "{address}: インデックスにありません",
-        "removed": "削除 {count} 件",
-        "documents": "文書",
-        "passages": "パッセージ",
-        "size": "サイズ",
-        "kinds": "種類",
-        "days": "日付",
-        "path": "インデックス",
-        "untitled": "（無題）",
-    },
-}
+def _counted(count: int, key: str, words: Mapping[str, str]) -> str:
+    return words[f"{key}.one" if count == 1 else key].format(count=f"{count:,}")
 
 
 def list_documents(address: str | None, path: Path | None, *, language: Language, as_json: bool) -> bool:
@@ -280,22 +218,22 @@ def list_documents(address: str | None, path: Path | None, *, language: Language
     if as_json:
         print_json({"index": str(index.path), "documents": [asdict(one) for one in found]})
         return bool(found)
-    words = _CONTENTS[language]
+    words = texts("cli_web", language)
     out = stdout()
     for one in found:
         title = clean(one.title) or words["untitled"]
         line = f"{one.day}  {one.passages:>4}  {title}"
-        out.print(Text.assemble(line, ("  " + clean(name_of(one.url)), "dim")), soft_wrap=True)
+        out.print(Text.assemble(line, ("  " + clean(_name_of(one.url)), "dim")), soft_wrap=True)
     if not found:
-        where = "" if address is None else words["below"].format(address=address)
-        print_text(stderr(), Text(clean(words["none"].format(where=where, path=index.path))))
+        none = words["none" if address is None else "none_at"].format(address=address, path=index.path)
+        print_text(stderr(), Text(clean(none)))
     return bool(found)
 
 
 def remove_documents(addresses: Sequence[str], path: Path | None, *, language: Language, as_json: bool) -> bool:
     """Remove the documents at and below `addresses`; whether each of them was in the index."""
     index = LocalIndex(path)
-    words = _CONTENTS[language]
+    words = texts("cli_web", language)
     removed: list[str] = []
     unknown: list[str] = []
     try:
@@ -347,7 +285,7 @@ def show_stats(path: Path | None, *, language: Language, as_json: bool) -> None:
             }
         )
         return
-    words = _CONTENTS[language]
+    words = texts("cli_web", language)
     rows = {
         "path": str(index.path),
         "documents": f"{totals.documents:,}",
@@ -358,7 +296,7 @@ def show_stats(path: Path | None, *, language: Language, as_json: bool) -> None:
     }
     out = stdout()
     for key, value in rows.items():
-        out.print(Text.assemble((f"{words[key]}: ", "bold"), clean(value)), soft_wrap=True)
+        out.print(Text.assemble((f"{words[f'label.{key}']}: ", "bold"), clean(value)), soft_wrap=True)
 
 
 def _below(index: LocalIndex, address: str | None) -> list[ListedDocument]:
