@@ -27,6 +27,7 @@ from tavily import AsyncTavilyClient, TavilyClient  # pyright: ignore[reportMiss
 
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
 from hikidashi.testing import TavilyPage, TavilyServer
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web import AnswerKind, ExtractOptions, SearchRequest
 from hikidashi.web import server as serve
 from hikidashi.web.local import LocalIndex, LocalSearchProvider, ingest

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..common.json import as_object
-from .server import Exchange, LoopbackServer
 from ..web.pages.address import host_of
 from ..web.request import matches_any
 from ..web.results import CrawlResults, ExtractedPage, ExtractResults, FailedPage, MapResults, SearchHit

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.local import IngestEvent, LocalIndex, sources
 from hikidashi.web.local.sources import is_sitemap, locations
 from hikidashi.web.pages.fetch import Fetcher

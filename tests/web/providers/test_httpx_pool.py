@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from hikidashi.errors import ErrorType, TavilyAPIError
+from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.web.providers.searxng import SearxngProvider
 from hikidashi.web.providers.tavily import TavilyAPIClient
 from hikidashi.web.providers.transport import ENCODINGS, AnswerTooLarge, LifoTransport, RetryPolicy, read_within_limits

@@ -20,9 +20,10 @@ from rich.markdown import Markdown
 from rich.status import Status
 from rich.text import Text
 
-from hikidashi.apps.citations import Citations, FoundSources
-from hikidashi.apps.responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
-from hikidashi.web.answers import unfenced
+from ...common.terminal import clean, clean_lines, cut
+from ...web.answers import unfenced
+from ..citations import Citations, FoundSources
+from ..responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolReturned
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
