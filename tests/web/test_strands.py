@@ -212,7 +212,7 @@ async def test_what_nobody_foresaw_is_the_same_sentence_and_the_log_says_where(
     assert "tvly-test" not in caplog.text
 
 
-@pytest.mark.parametrize("module", ["web.strands", "agents.strands", "agents.strands_models"])
+@pytest.mark.parametrize("module", ["web.strands", "apps.strands"])
 def test_without_strands_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     for missing in ("strands", "strands.models", "strands.hooks"):
         monkeypatch.setitem(sys.modules, missing, None)

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hmac import compare_digest
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -420,8 +420,9 @@ class MapBody(BaseModel):
     def options(self, *, most_seconds: float) -> CrawlOptions:
         """The options, with a timeout of at most `most_seconds`."""
         given = self.model_dump()
-        known = {item.name: given[item.name] for item in fields(CrawlOptions) if item.name in given}
-        return CrawlOptions(**cast("dict[str, Any]", known | {"timeout": min(self.timeout, most_seconds)}))
+        known: dict[str, Any] = {item.name: given[item.name] for item in fields(CrawlOptions) if item.name in given}
+        known["timeout"] = min(self.timeout, most_seconds)
+        return CrawlOptions(**known)
 
     def credits(self, pages: int) -> int:
         """Tavily's price for mapping so many pages."""

@@ -1,30 +1,44 @@
+"""Bodies in tiny pieces: joined, with other tasks running in between."""
+
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import gzip
 import pickle
 import socket
+import ssl
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, FetchRefused, PageError, TavilyAPIError
 from hikidashi.testing.server import Exchange, LoopbackServer
+from hikidashi.web.pages import fetch as _chunks
 from hikidashi.web.pages.fetch import (
     Decompressor,
     Fetched,
     Fetcher,
     Resolver,
     TooLarge,
+    TooManyChunks,
     Undecodable,
+    in_larger_chunks,
     resolve,
     status_error,
 )
+from hikidashi.web.providers.tavily import TavilyAPIClient
 
 PAGE = b"<title>Drawers</title><p>Every tool has its place."
 HTML = {"content-type": "text/html; charset=UTF-8"}
@@ -471,3 +485,146 @@ def test_a_failure_survives_pickle() -> None:
         3.0,
         str(error),
     )
+
+
+def certificate_for(name: str, folder: Path) -> Path:
+    """A file with a certificate for `name` that signs itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    today = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(today - dt.timedelta(days=1))
+        .not_valid_after(today + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "certificate.pem"
+    path.write_bytes(
+        certificate.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return path
+
+
+@asynccontextmanager
+async def serving(certificate: Path) -> AsyncGenerator[tuple[int, list[str | None]], None]:
+    """The port of an HTTPS server, and the names its clients asked for."""
+    names: list[str | None] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    context.sni_callback = lambda connection, name, context: names.append(name)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+    async with server:
+        yield server.sockets[0].getsockname()[1], names
+
+
+async def loopback(host: str, port: int) -> Sequence[str]:
+    return ["127.0.0.1"]
+
+
+async def test_tls_asks_for_the_name_and_checks_it_though_the_connection_goes_to_an_address(tmp_path: Path) -> None:
+    certificate = certificate_for("pages.example", tmp_path)
+    trusting = ssl.create_default_context(cafile=certificate)
+    async with serving(certificate) as (port, names):
+        hosts = {f"pages.example:{port}", f"other.example:{port}"}
+        fetcher = Fetcher(allowed_hosts=hosts, resolver=loopback, ssl_context=trusting)
+        fetched = await fetcher.fetch(f"https://pages.example:{port}/")
+        assert (fetched.body, fetched.content_type, names) == (b"hello", "", ["pages.example"])
+        with pytest.raises(PageError, match="certificate was not accepted"):
+            await fetcher.fetch(f"https://other.example:{port}/")
+
+
+async def test_a_certificate_nobody_signed_is_not_accepted(tmp_path: Path) -> None:
+    async with serving(certificate_for("pages.example", tmp_path)) as (port, _):
+        fetcher = Fetcher(allowed_hosts={f"pages.example:{port}"}, resolver=loopback)
+        with pytest.raises(PageError, match="certificate was not accepted") as failed:
+            await fetcher.fetch(f"https://pages.example:{port}/")
+    assert failed.value.error_type is ErrorType.NETWORK_ERROR
+
+
+async def each(pieces: list[bytes]) -> AsyncGenerator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+@given(st.lists(st.binary(max_size=100_000), max_size=5))
+def test_no_byte_is_lost_or_moved(pieces: list[bytes]) -> None:
+    async def joined() -> bytes:
+        return b"".join([piece async for piece in in_larger_chunks(each(pieces))])
+
+    assert asyncio.run(joined()) == b"".join(pieces)
+
+
+class ByteByByte(LoopbackServer):
+    """Sends a body in chunks of one byte."""
+
+    def __init__(self, body: bytes, kind: str) -> None:
+        super().__init__()
+        self._body = body
+        self._kind = kind
+
+    def handle(self, exchange: Exchange) -> None:
+        exchange.begin_stream(200, {"content-type": self._kind})
+        for byte in self._body:
+            exchange.send(bytes([byte]))
+        exchange.end_stream()
+
+
+async def turns_during(work: asyncio.Task[object]) -> int:
+    """How often another task had its turn before `work` was done."""
+    turns = 0
+    while not work.done():
+        await asyncio.sleep(0)
+        turns += 1
+    return turns
+
+
+async def test_other_tasks_run_while_a_page_comes_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_chunks, "_LONGEST_TURN", 0)
+    pieces = [b"a"] * 2_000
+
+    async def read() -> object:
+        return b"".join([piece async for piece in in_larger_chunks(each(pieces))])
+
+    work = asyncio.create_task(read())
+    assert await turns_during(work) > 100
+    assert await work == b"a" * 2_000
+
+
+async def test_far_too_many_pieces_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_chunks, "_MOST_TINY", 1_000)
+    monkeypatch.setattr(_chunks, "_LONGEST_TURN", 0)
+    with pytest.raises(TooManyChunks):
+        [piece async for piece in in_larger_chunks(each([b"a"] * 2_000))]  # pyright: ignore[reportUnusedExpression]
+    assert b"".join([piece async for piece in in_larger_chunks(each([b"a" * 20] * 2_000))]) == b"a" * 40_000
+
+
+async def test_a_page_and_an_answer_that_come_byte_by_byte_are_read_or_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with ByteByByte(b"<p>Hello</p>" * 100, "text/html") as server:
+        fetcher = Fetcher(allowed_hosts=[server.url.removeprefix("http://")])
+        assert (await fetcher.fetch(server.url)).body == b"<p>Hello</p>" * 100
+        monkeypatch.setattr(_chunks, "_MOST_TINY", 100)
+        monkeypatch.setattr(_chunks, "_LONGEST_TURN", 0)
+        with pytest.raises(PageError):
+            await fetcher.fetch(server.url)
+    with ByteByByte(b'{"results": []}' + b" " * 1_000, "application/json") as server:
+        async with TavilyAPIClient("tvly-test", base_url=server.url, max_retries=0, language="en") as client:
+            with pytest.raises(TavilyAPIError, match="too many tiny pieces"):
+                await client.search("x")
+            monkeypatch.undo()
+            assert (await client.search("x")).results == ()

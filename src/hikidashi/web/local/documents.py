@@ -13,9 +13,10 @@ from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
+from ...common.json import is_list
 from ...common.unicode import well_formed
 from ...errors import FetchRefused, MissingExtra, PageError
 from ..messages import reason
@@ -352,7 +353,7 @@ def front_matter(text: str) -> FrontMatter | None:
 def _texts(fields: dict[str, Any], names: Iterable[str]) -> list[str]:
     """The values of the fields `names`, in that order."""
     values = (fields.get(name) for name in names)
-    each = (one for value in values for one in cast("list[object]", value if isinstance(value, list) else [value]))
+    each = (one for value in values for one in (value if is_list(value) else [value]))
     known = (str(one) for one in each if isinstance(one, str | int | float | date | datetime))
     return [text.strip() for text in known if text.strip()]
 
@@ -362,23 +363,22 @@ def _yaml(block: str) -> dict[str, Any]:
     import yaml
 
     try:
-        root: Any = cast("Any", yaml).compose(block, Loader=yaml.BaseLoader)
+        parser: Any = yaml
+        root: Any = parser.compose(block, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {name: value.strip("\"'") for name, value in _FIELD.findall(block)}
     if not isinstance(root, yaml.MappingNode):
         return {}
-    return {
-        name.value: _value(value)
-        for name, value in cast("list[tuple[yaml.Node, yaml.Node]]", root.value)
-        if isinstance(name, yaml.ScalarNode)
-    }
+    fields: list[tuple[yaml.Node, yaml.Node]] = root.value
+    return {name.value: _value(value) for name, value in fields if isinstance(name, yaml.ScalarNode)}
 
 
 def _value(node: Any) -> str | list[str]:
     import yaml
 
     if isinstance(node, yaml.SequenceNode):
-        return [item.value for item in cast("list[yaml.Node]", node.value) if isinstance(item, yaml.ScalarNode)]
+        items: list[yaml.Node] = node.value
+        return [item.value for item in items if isinstance(item, yaml.ScalarNode)]
     return node.value if isinstance(node, yaml.ScalarNode) else ""
 
 

@@ -18,7 +18,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from ...errors import ErrorType, FetchRefused, HikidashiError, MissingExtra, PageError
@@ -81,7 +81,8 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         self._url = url
         self._resolver = resolver
         self._trusted = trusted
-        self._open = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend()).connect_tcp
+        backend: Any = httpcore.AnyIOBackend()
+        self._open = backend.connect_tcp
 
     async def connect_tcp(
         self,

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...errors import MissingExtra, TavilyAPIError
 from ..pages.fetch import ACCEPTED, Decompressor, TooLarge, TooManyChunks, Undecodable, in_larger_chunks
@@ -190,7 +190,7 @@ class LifoTransport(httpx.AsyncBaseTransport):
         except BaseException:
             self._idle.append(transport)  # its connection is closed; it opens a new one
             raise
-        stream = cast("httpx.AsyncByteStream", response.stream)
+        stream: Any = response.stream
         response.stream = _Borrowed(stream, lambda: self._idle.append(transport))
         return response
 

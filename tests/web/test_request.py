@@ -1,6 +1,11 @@
+"""Requests, filters and options: checked once, carried out or refused by name."""
+
 from __future__ import annotations
 
 import logging
+import math
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from typing import Any, get_args
 
 import pytest
@@ -9,17 +14,23 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.texts import in_language
+from hikidashi.web.messages import wait_message
+from hikidashi.web.passages import BETWEEN, extracted_as, plain_text, relevant_passages
 from hikidashi.web.provider import errors_in
 from hikidashi.web.request import (
     CheckedUrls,
+    ExtractOptions,
     SearchDepth,
+    SearchFilters,
     SearchRequest,
     check_choice,
+    check_extract_options,
     check_max_tokens,
     check_texts,
     check_urls,
+    refuse_filters,
 )
-from hikidashi.web.results import FailedPage
+from hikidashi.web.results import ExtractedPage, FailedPage
 
 
 def refusal(error: pytest.ExceptionInfo[TavilyAPIError]) -> str:
@@ -213,3 +224,140 @@ def test_one_string_is_one_address() -> None:
 def test_every_address_is_either_valid_or_failed_whatever_it_is(urls: list[Any]) -> None:
     checked = check_urls(urls)
     assert {*checked.valid, *(page.url for page in checked.failed)} == set(checked.asked)
+
+
+def checked(**given: Any) -> SearchFilters:
+    return SearchRequest.of("q", **given).filters
+
+
+def test_domains_are_read_from_addresses_and_wildcards() -> None:
+    filters = checked(include_domains=["https://Docs.Example.com/a?b", "*.example.org", "www.example.net", "例え.jp"])
+    assert filters.include_domains == ("docs.example.com", "example.org", "example.net", "例え.jp")
+    assert filters.allows_host("https://sub.example.org/page")
+    assert not filters.allows_host("https://notexample.org/page")
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"topic": "sports"}, "topic"),
+        ({"time_range": "decade"}, "time_range"),
+        ({"start_date": "tomorrow"}, "start_date"),
+        ({"end_date": "2026-02-30"}, "end_date"),
+        ({"end_date": "20260201"}, "end_date"),
+        ({"start_date": "2026-03-01", "end_date": "2026-02-01"}, "start_date"),
+        ({"time_range": "day", "start_date": "2026-03-01"}, "time_range"),
+        ({"include_domains": ["two words"]}, "include_domains"),
+        ({"exclude_domains": [7]}, "exclude_domains"),
+        ({"exclude_domains": [f"d{number}.example" for number in range(301)]}, "exclude_domains"),
+        ({"country": "J4pan"}, "country"),
+        ({"country": ""}, "country"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused_by_name(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(TavilyAPIError) as caught:
+        checked(**given)
+    assert caught.value.error_type is ErrorType.VALIDATION_ERROR
+    assert named in caught.value.message
+    assert named in in_language(caught.value.message, "en")
+
+
+def test_a_range_of_time_becomes_days() -> None:
+    today = date(2026, 11, 16)
+    assert checked(time_range="w").days(today) == ("2026-11-09", None)
+    assert checked(start_date="2026-01-02").days(today) == ("2026-01-02", None)
+    assert SearchFilters().days(today) == (None, None)
+
+
+def test_only_what_restricts_counts_as_given() -> None:
+    assert SearchFilters(topic="general").given() == {}
+    assert checked(topic="news", include_domains=["a.example"]).given() == {
+        "topic": "news",
+        "include_domains": ("a.example",),
+    }
+    refuse_filters(["topic"], SearchFilters(topic="general"), provider="It")
+    with pytest.raises(TavilyAPIError, match=r"It cannot do `country` \('japan'\)"), errors_in("en"):
+        refuse_filters(["country"], SearchFilters(country="japan"), provider="It")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ExtractOptions(depth="deep"),  # pyright: ignore[reportArgumentType]
+        ExtractOptions(format="html"),  # pyright: ignore[reportArgumentType]
+        ExtractOptions(query="q", chunks_per_source=0),
+        ExtractOptions(query="q", chunks_per_source=6),
+        ExtractOptions(query="q", chunks_per_source=True),
+        ExtractOptions(chunks_per_source=3),
+    ],
+)
+def test_an_option_out_of_range_is_refused(options: ExtractOptions) -> None:
+    with pytest.raises(TavilyAPIError):
+        check_extract_options(options)
+
+
+TEXT = "# Oven\n\nHow to bake.\n\n# Returns\n\nSend it back within *30 days*.\n\n# Contact\n\nWrite to us.\n"
+
+
+def test_a_question_chooses_the_passages_that_have_its_words() -> None:
+    assert relevant_passages(TEXT, "how many days for returns", limit=1) == [
+        "# Returns\n\nSend it back within *30 days*."
+    ]
+    assert relevant_passages(TEXT, "zebra", limit=1) == ["# Oven\n\nHow to bake."]
+    page = ExtractedPage(url="https://a.example", raw_content=TEXT)
+    chosen = extracted_as(page, ExtractOptions(query="write days", chunks_per_source=2, format="text"))
+    assert chosen.raw_content == f"Returns\n\nSend it back within 30 days.{BETWEEN}Contact\n\nWrite to us."
+
+
+def test_plain_text_has_the_words_without_the_marks() -> None:
+    markdown = (
+        '## A *bold* `step` ##\n> Quoted [link](https://a.example/x_(y) "title") and ![alt](i.png)\n\n'
+        "| a | b |\n|---|:-:|\n| 1 | **2** |\n```py\nsnake_case_name = 2 * 3 * 4\n```\n1 \\* 2\n"
+    )
+    assert plain_text(markdown) == (
+        "A bold step\nQuoted link and alt\n\na\tb\n1\t2\nsnake_case_name = 2 * 3 * 4\n1 * 2"
+    )
+
+
+@given(st.text(max_size=300), st.text(max_size=40), st.integers(1, 5))
+def test_passages_and_plain_text_never_fail(text: str, query: str, limit: int) -> None:
+    plain_text(text)
+    chosen = relevant_passages(text, query, limit=limit)
+    assert len(chosen) <= limit
+    assert all(passage in text for passage in chosen)
+
+
+@given(st.dictionaries(st.sampled_from(["topic", "time_range", "start_date", "country"]), st.text(max_size=12)))
+def test_any_text_is_a_filter_or_a_refusal_of_ours(given: dict[str, Any]) -> None:
+    with suppress(TavilyAPIError):
+        checked(**given)
+
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+HOUR, DAY = 3600, 86_400
+
+
+@pytest.mark.parametrize(
+    ("seconds", "english", "japanese"),
+    [
+        (0, "Try again in 0 seconds.", "0秒後に再試行できます。"),
+        (2.5, "Try again in 2.5 seconds.", "2.5秒後に再試行できます。"),
+        (60.2, "Try again in 61 seconds.", "61秒後に再試行できます。"),
+        (600, "Try again in about 10 minutes.", "約10分後に再試行できます。"),
+        (5 * HOUR, "Try again in about 5 hours.", "約5時間後に再試行できます。"),
+        (9 * DAY, "Try again after 2026-11-25 (UTC).", "2026-11-25（UTC）以降に再試行できます。"),
+    ],
+)
+def test_a_wait_is_told_in_the_unit_a_person_would_use(seconds: float, english: str, japanese: str) -> None:
+    assert in_language(wait_message(seconds, now=NOW), "en").strip() == english
+    assert wait_message(seconds, now=NOW) == japanese
+
+
+@pytest.mark.parametrize("seconds", [None, 2_301_440_000, 1e300, math.inf, math.nan, -1])
+def test_a_wait_that_makes_no_sense_is_not_repeated(seconds: float | None) -> None:
+    assert wait_message(seconds, now=NOW) == ""
+
+
+@given(st.floats(0, allow_infinity=True))
+def test_no_wait_is_told_with_an_exponent(seconds: float) -> None:
+    assert "e+" not in wait_message(seconds, now=NOW)
