@@ -19,7 +19,6 @@ from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary
 from .engine.index.bm25 import Index
 from .engine.index.lexical import LexicalIndex
-from .engine.index.vocabulary import Vocabulary
 from .engine.limits import (
     MAX_LIMIT,
     MAX_QUERY,
@@ -54,8 +53,8 @@ class ToolCatalog:
     millisecond, by meaning a few, so that async code can call it directly; only the first one by meaning takes longer,
     since it loads the model (`ready` does that in advance).
 
-    Tools are checked at once. The index of many is built in a thread meanwhile: what needs it waits for it, except for
-    questions about very many tools that can be answered without it, nearly as well.
+    Tools are checked at once. The index of many is built in a thread meanwhile, and a search by words waits for it: for
+    10,000 tools about a quarter of a second of processor time.
 
     Args:
         tools: Anthropic, OpenAI or MCP dicts, tools of hikidashi, pydantic-ai, strands or MCP, in any mix.
@@ -126,9 +125,6 @@ class ToolCatalog:
 
     def reads_as_statement(self, text: str) -> bool:
         """Whether `text` states something rather than asks for it: `she never liked that colour`."""
-        with self._lock, self._lexical.early() as early:
-            if early is not None:
-                return self._read_with(early.vocabulary, text).is_statement
         return self._read(text).is_statement
 
     def get(self, name: str) -> Any | None:
@@ -262,10 +258,6 @@ class ToolCatalog:
     ) -> Generator[tuple[Judgement, Query]]:
         """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
         plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
-        with self._lock:
-            if not further and (early := self._judged_early(query, plain, limit, by_meaning=by_meaning)):
-                yield early
-                return
         asked = None if self._meanings is None or not by_meaning else self._read(plain)
         meaning = None if asked is None else self._meaning_of(plain, asked)
         with self._indexed() as index:
@@ -273,17 +265,6 @@ class ToolCatalog:
                 asked = self._read(plain)
             judgement = self._ranked(asked, meaning, limit + further)
             yield preferring_named(self._rows, query, judgement, limit + further, bundled=self._bundled), asked
-
-    def _judged_early(self, query: str, plain: str, limit: int, *, by_meaning: bool) -> tuple[Judgement, Query] | None:
-        """The hits while the index is being built; None to wait for it. Call it with the lock held."""
-        with self._lexical.early() as early:
-            if early is None or (by_meaning and self._meanings and not self._meanings.begins_new(self._seen)):
-                return None
-            asked = self._read_with(early.vocabulary, plain)
-            index = early.index_for(asked.weights, self._rows.named_by(query))
-            judgement = judged(index, asked, limit, self._name_terms)
-            judgement = preferring_named(self._rows, query, judgement, limit, bundled=self._bundled)
-            return None if judgement.doubt or not judgement.hits else (judgement, asked)
 
     @contextmanager
     def _indexed(self) -> Generator[Index]:
@@ -294,10 +275,7 @@ class ToolCatalog:
 
     def _read(self, query: str) -> Query:
         with self._indexed():
-            return self._read_with(self._lexical.vocabulary, query)
-
-    def _read_with(self, vocabulary: Vocabulary, query: str) -> Query:
-        return read_query(query, vocabulary, own=self._glossary, bundled=self._bundled)
+            return read_query(query, self._lexical.vocabulary, own=self._glossary, bundled=self._bundled)
 
     def _meaning_of(self, query: str, asked: Query) -> tuple[Any, Reading] | None:
         """The vectors of a question, and what the model has read of it; None to rank by words alone."""

@@ -61,6 +61,17 @@ def test_a_large_catalogue_is_searched_by_words_until_every_tool_has_its_vector(
     assert len(slow.embedded) == 201
 
 
+def test_tools_that_the_encoder_knows_are_found_by_meaning_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    refund = {"name": "refund_payment", "description": "Refund a payment"}
+    new = ToolCatalog([*MANY, refund])
+    assert new.search("refund a payment")[0].by_meaning == 0  # embedded in a thread meanwhile
+    assert new.ready()
+    assert ToolCatalog([*MANY, refund]).search("give the money back")[0].by_meaning > 0
+
+
 def test_any_number_of_seconds_is_waited_for_and_nothing_else(slow: Slow) -> None:
     catalog = ToolCatalog(MANY, embed=slow)
     assert not catalog.ready(timeout=-1)

@@ -104,15 +104,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_encoder.cache_clear)
 
 
-def default_model() -> tuple[str, int] | None:
-    """The name of the default model and the length of its vectors, without loading it; None if it is not installed."""
-    try:
-        package = import_module(ENCODER)
-    except ImportError:
-        return None
-    return package.ID, package.DIMENSIONS
-
-
 def embedder_of(embed: Embed | None) -> Embedder:
     """`embed` as an `Embedder`; the default one for None.
 

@@ -2,21 +2,19 @@
 
 The thread touches nothing but entries, which never change, and what it builds; it takes no lock. Who needs the index
 waits for it, without a lock, and builds it if the thread has not: it failed, it is in the process that this one was
-forked from, or the interpreter is about to end. Of very many tools, an `EarlyIndex` answers meanwhile.
+forked from, or the interpreter is about to end.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from threading import Event, RLock, Thread, current_thread
+from collections.abc import Iterable, Iterator, Sequence
+from threading import Event, Thread, current_thread
 from weakref import WeakSet, ref
 
 from ..entry import Entry
 from ..text.analyzer import Analyzer
-from ._early import EarlyIndex
 from ._fields import weighted_terms
 from .bm25 import Index
 from .vocabulary import Vocabulary
@@ -24,7 +22,6 @@ from .vocabulary import Vocabulary
 __all__ = ["LexicalIndex"]
 
 _LARGE = 500  # tools: they take some 25 ms, the longest that a caller should wait for what it may not need at once
-_VERY_LARGE = 1_000  # tools: they take some 50 ms, the longest that a search should wait
 
 
 class LexicalIndex:
@@ -81,19 +78,6 @@ class LexicalIndex:
         build = self._build  # another thread may take it meanwhile
         return build is None or build.wait(timeout)
 
-    @contextmanager
-    def early(self) -> Generator[EarlyIndex | None]:
-        """What can be searched while the index is being built, which pauses meanwhile; None if it is built, or soon.
-
-        Unlike the rest, this is used without waiting.
-        """
-        build = self._build
-        if build is None:
-            yield None
-            return
-        with build.paused() as early:
-            yield early
-
     def terms(self, entry: Entry) -> Iterator[tuple[int, list[str]]]:
         """The weight and the terms of each field of a tool."""
         return weighted_terms(entry, self.analyzer)
@@ -120,8 +104,6 @@ class _Build:
     def __init__(self, owner: LexicalIndex, entries: Sequence[Entry], analyzer: Analyzer) -> None:
         self.index: Index | None = None
         """The index; None until it is built."""
-        self._early = EarlyIndex(entries, analyzer) if len(entries) >= _VERY_LARGE else None
-        self._turn = RLock()  # of the thread or of a search: together, each would take twice as long
         self._ended = Event()
         self._process = os.getpid()
         wanted = self._wanted(ref(owner), entries)
@@ -140,25 +122,11 @@ class _Build:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the thread has ended; True at once if it does not run any more, or is the one that asks."""
-        return self._is_lost or self._thread is current_thread() or self._ended.wait(timeout)
-
-    @property
-    def _is_lost(self) -> bool:
-        return self._process != os.getpid() or sys.is_finalizing()
-
-    @contextmanager
-    def paused(self) -> Generator[EarlyIndex | None]:
-        """What can be searched meanwhile, with the thread paused; None if it has ended, or does not run any more."""
-        if self._is_lost or self._early is None:
-            yield None
-            return
-        with self._turn:
-            yield self._early
+        is_lost = self._process != os.getpid() or sys.is_finalizing()
+        return is_lost or self._thread is current_thread() or self._ended.wait(timeout)
 
     def _wanted(self, owner: ref[LexicalIndex], entries: Sequence[Entry]) -> Iterator[Entry]:
         for entry in entries:
-            with self._turn:
-                pass
             if owner() is None:
                 return
             yield entry
@@ -169,7 +137,6 @@ class _Build:
         except BaseException:  # who needs the index builds it again, and raises the error there
             self.index = None
         finally:
-            self._early = None
             _running.discard(self)
             self._ended.set()
 

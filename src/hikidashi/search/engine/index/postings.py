@@ -26,15 +26,13 @@ _LONGEST = 1 << 32
 class Postings:
     """A posting list, sorted by tool, with its scores for the current state of the index."""
 
-    __slots__ = ("_counted", "_shortest", "_version", "bitset", "elsewhere", "idf", "max_score", "packed", "scores")
+    __slots__ = ("_counted", "_shortest", "_version", "bitset", "idf", "max_score", "packed", "scores")
 
     def __init__(self, packed: Iterable[int]) -> None:
         self.packed: array[int] = array("Q", packed)
         self._counted = 0
         self._shortest: dict[int, int] = {}
         self._version = -1
-        self.elsewhere = 0
-        """How many more tools have the term, which the index does not have."""
         self.idf = 0.0
         """The inverse document frequency of the term."""
         self.scores: dict[int, float] | None = None
@@ -66,7 +64,7 @@ class Postings:
         if self._version == index.version:
             return
         base, slope, lengths, numbers = index.base, index.slope, index.lengths, index.numbers
-        self.idf = idf = index.idf_at(len(self.packed) + self.elsewhere)
+        self.idf = idf = index.idf_at(len(self.packed))
         if len(self.packed) <= _TABLE:
             self.scores = {
                 (doc := numbers[packed >> SHIFT]): idf

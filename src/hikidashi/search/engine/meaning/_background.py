@@ -13,7 +13,7 @@ from weakref import WeakSet
 if TYPE_CHECKING:
     from .vectorizer import Vectorizer
 
-__all__ = ["Job", "in_background"]
+__all__ = ["Job"]
 
 _BATCH = 32  # texts, written to disk together: what an ended process has embedded is not lost
 _LAST_BATCH = 5.0  # seconds that the interpreter waits at its end
@@ -88,25 +88,11 @@ class Job:
 
 
 _running: WeakSet[Job] = WeakSet()
-_started: WeakSet[Thread] = WeakSet()
-
-
-def in_background(work: Callable[[], None]) -> None:
-    """Do `work`, which must not raise, in a daemon thread; or here, if no thread can be started."""
-    thread = Thread(target=work, name="hikidashi-embeddings", daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:
-        work()
-    else:
-        _started.add(thread)
 
 
 @atexit.register
 def _halt_all() -> None:  # pyright: ignore[reportUnusedFunction]
     """A thread that runs into the end of the interpreter may crash in native code."""
-    for thread in list(_started):  # which may begin a job
-        thread.join(_LAST_BATCH)
     jobs = [job for job in _running if not job.is_lost]
     for job in jobs:
         job.halt()

@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ..embeddings import Embed, default_model, embedder_of, text_of
+from ..embeddings import Embed, embedder_of, text_of
 from ..ranker import RANKER_VARIABLE
 from ..rows import Snapshot
-from ._background import Job, in_background
-from ._vector_cache import VectorCache
+from ._background import Job
 from ._vector_index import VectorIndex
 from .stored import StoredVectors
-from .vectorizer import BYTES, Vectorizer, key_of
+from .vectorizer import Vectorizer, key_of
 
 if TYPE_CHECKING:
     from .vectorizer import Matrix
@@ -35,7 +34,6 @@ Seen = Callable[[], tuple[int, Snapshot]]
 
 # Texts that a search embeds itself: about .3 seconds of the default model.
 _AT_ONCE = 64
-_SAMPLE = 20  # tools
 _ROUNDS = 3  # if the catalogue is changed during as many, the search is by words
 
 _Result = TypeVar("_Result")
@@ -83,7 +81,6 @@ class Meanings:
         self._job: Job | None = None
         self._job_batch = _Batch(0, {})
         self._failure: _Failure | None = None
-        self._is_begun = False
 
     @property
     def multilingual(self) -> bool:
@@ -107,22 +104,6 @@ class Meanings:
         """
         if not self.is_off:
             self._guarded(lambda: self._complete(seen))
-
-    def begins_new(self, seen: Seen) -> bool:
-        """Whether the tools are new to the default model, so that this search is by words; call it with the lock held.
-
-        New ones are embedded in a thread then, which also loads the model. Whether they are, the vectors of a few of
-        them on disk tell.
-        """
-        if self.is_explicit or self._stored is not None or self.is_off:
-            return False
-        if not self._is_begun:
-            model = default_model()
-            if model is None or _are_on_disk(*model, seen()[1]):
-                return False
-            self._is_begun = True
-            in_background(lambda: self.update(seen))
-        return True
 
     def question(self, text: str, seen: Seen) -> Matrix | None:
         """The vectors of a question and of its clauses; None if it has to be searched by words.
@@ -324,9 +305,3 @@ class Meanings:
                 reason,
                 RANKER_VARIABLE,
             )
-
-
-def _are_on_disk(model: str, columns: int, tools: Snapshot) -> bool:
-    some = tools.numbers[:: max(1, len(tools.numbers) // _SAMPLE)]
-    keys = {key_of(text_of(tools.entry(number))) for number in some}
-    return len(VectorCache(model).read(keys, BYTES * columns)) == len(keys)

@@ -14,7 +14,6 @@ from .stem import stem
 from .stopwords import EVERYDAY, FUNCTION, FUNCTION_BIGRAMS, REQUEST, WEAK
 
 __all__ = [
-    "ASCII_PIECE",
     "Analyzer",
     "fold",
     "is_everyday",
@@ -55,7 +54,7 @@ _HAN_RUN = re.compile(f"[{_HAN}]+")
 # Han and punctuation alone, as nearly all Chinese text. Combining marks are not punctuation.
 _HAN_ALONE = re.compile(rf"(?:[{_HAN}]|[^\w{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_UNSPACED}{_MARKS}])*")
 _SEPARATORS = re.compile(r"[-_.]+")
-ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`
+_ASCII_PIECE = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # `URLs`, `HTML`, `Page`, `2`
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _MAX_PARTS = 3
 # The share of a word that one n-gram is: words have about two Han characters, and three or four katakana bigrams.
@@ -204,7 +203,7 @@ def _ascii_terms(chunk: str) -> list[str]:
             pieces = word.translate(_LETTERS).split()
             plain = "".join(pieces).isalpha()
         else:
-            pieces = ASCII_PIECE.findall(word)
+            pieces = _ASCII_PIECE.findall(word)
             plain = len(min(pieces, key=len, default="")) > 2 and "".join(pieces).isalpha()
             pieces = [piece.lower() for piece in pieces]
         if not plain:  # digits or short pieces, some of which belong together
@@ -235,7 +234,7 @@ def _word_terms(word: str) -> list[tuple[str, str]]:
 
 def _parts(part: str) -> list[str]:
     """A part of a name split at case and digits, unless all pieces are short: `mp3`, `iOS`."""
-    pieces = ASCII_PIECE.findall(part)
+    pieces = _ASCII_PIECE.findall(part)
     if len(pieces) > 1 and all(len(piece) < 3 or piece.isdigit() for piece in pieces):
         return [part]
     return pieces
