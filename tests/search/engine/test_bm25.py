@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.search.engine.index import bm25, postings
+from hikidashi.search.engine.index import bm25
 from hikidashi.search.engine.index.bm25 import Index
 
 WORDS = ["get", "user", "mail", "send", "weather", "file", "list", "rare", "odd", "unique"]
@@ -77,13 +77,8 @@ def test_frequent_words_only_add_to_tools_that_rare_words_proposed() -> None:
     assert rare_only <= set(range(0, 2_000, 150))
 
 
-@pytest.mark.parametrize("table", [20, 2_000])
 @pytest.mark.parametrize("seed", range(8))
-def test_among_many_tools_the_best_are_those_of_a_plain_bm25f(
-    monkeypatch: pytest.MonkeyPatch, seed: int, table: int
-) -> None:
-    monkeypatch.setattr(postings, "_TABLE", table)  # for more tools than that, a term has no table of scores
-    monkeypatch.setattr(bm25, "_DIRECT", table // 4)
+def test_among_many_tools_the_best_are_those_of_a_plain_bm25f(seed: int) -> None:
     chance = Random(seed)
     often = [1 / (place + 1) for place in range(len(WORDS))]
     tools: list[Fields] = [
@@ -153,11 +148,9 @@ def test_an_index_filled_at_once_grows_and_shrinks_as_any(tools: list[Fields], q
     assert sorted(found) == sorted(moved)
 
 
-def test_a_term_that_outgrows_its_table_and_shrinks_back_ranks_as_in_a_fresh_index(
+def test_an_index_that_grows_and_shrinks_back_ranks_as_a_fresh_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(postings, "_TABLE", 30)
-    monkeypatch.setattr(bm25, "_DIRECT", 10)
     monkeypatch.setattr(bm25, "_LONG", 25)
     chance = Random(7)
     tools: list[Fields] = [

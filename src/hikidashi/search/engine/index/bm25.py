@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import log
-from typing import cast
 
-from ._bounds import Bounds, docs_of
 from ._fields import WEIGHT_UNIT
-from .postings import FEW, SHIFT, WEIGHT, Postings, summed
+from .postings import SHIFT, Postings, summed
 
 __all__ = ["Index"]
 
 _K1 = 1.2  # the usual value
 _B = 0.6  # below the usual .75: a tool with many arguments is longer for a reason
 
-_DIRECT = 600  # postings over all terms of a query: so few are scored faster than pruned. Below `_TABLE`
+_FEW = 16  # tools: after a term of no more, looking for the end of the search takes longer than going on
 _LONG = 512  # occurrences: a term with as many gets its posting list when the index is built
 _ROUNDING = 1 - 1e-9  # tolerance for sums of floats in another order, so that pruning keeps ties
 
@@ -100,9 +97,7 @@ class Index:
     def has(self, doc: int, term: str) -> bool:
         """Whether a tool has a term."""
         postings = self._scored(term)
-        if postings is None:
-            return False
-        return postings.weight(doc) > 0 if postings.scores is None else doc in postings.scores
+        return postings is not None and doc in postings.scores
 
     def _scored(self, term: str) -> Postings | None:
         postings = self.postings(term)
@@ -158,18 +153,13 @@ class Index:
                     occurrences[term].append(place)
             self.lengths.append(length)
         self.terms = {
-            term: places[0] if len(places) == 1 else places if len(places) < _LONG else self._counted(places)
+            term: places[0] if len(places) == 1 else places if len(places) < _LONG else Postings(summed(places))
             for term, places in occurrences.items()
         }
         self.terms_added = len(self.terms)
         self.count = self.version = len(self.lengths)
         self.numbers = list(range(self.count))
         self.total = sum(self.lengths)
-
-    def _counted(self, places: list[int]) -> Postings:
-        postings = Postings(summed(places))
-        postings.prepare(self.lengths)
-        return postings
 
     def remove(self, doc: int, terms: Iterable[str]) -> None:
         """Remove a tool, given the terms it was added with."""
@@ -187,22 +177,22 @@ class Index:
     def top(self, query: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
         """The `limit` highest-scoring tools for weighted terms, with their scores; ties in the order they were added.
 
-        Tools that cannot be among them are not scored: first come those with a rare term and those with the highest
-        upper bounds, then the others whose upper bound reaches the lowest score of the best so far.
+        MaxScore pruning: once the remaining terms cannot bring a new tool among the best, they only add to the tools
+        found so far. Nearly all of it runs in C.
         """
         lists = sorted(self._lists(query))
-        frequent = [(boost * postings.max_score, postings.bitset) for _, _, boost, postings in lists if postings.bitset]
-        if sum([len(postings.packed) for *_, postings in lists]) <= _DIRECT or not frequent:
-            found = _all_scored(lists, limit)
-        else:
-            bounds = Bounds(frequent)
-            highest = bounds.highest(2 * limit)
-            rare = [postings.scores or () for *_, postings in lists if not postings.bitset]
-            found = self._sums(docs_of(highest).union(*rare), lists)
-            floor = heapq.nlargest(limit, found.values())[-1] * _ROUNDING if len(found) >= limit else 0.0
-            others = bounds.at_least(floor) & ~highest
-            if others:
-                found |= self._sums(docs_of(others) - found.keys(), lists)
+        found: dict[int, float] = {}
+        rest = sum([boost * postings.max_score for _, _, boost, postings in lists])
+        closed = False
+        for _, _, boost, postings in lists:
+            scores = postings.scores
+            if not closed and len(found) >= limit and len(scores) > _FEW:
+                closed = rest < heapq.nlargest(limit, found.values())[-1] * _ROUNDING
+            rest -= boost * postings.max_score
+            both = {doc: found[doc] + boost * scores[doc] for doc in found.keys() & scores.keys()}
+            if not closed:
+                found |= scores if boost == 1.0 else {doc: boost * score for doc, score in scores.items()}
+            found |= both
         if len(found) > 4 * limit:
             floor = heapq.nlargest(limit, found.values())[-1]
             found = {doc: score for doc, score in found.items() if score >= floor}
@@ -210,25 +200,10 @@ class Index:
 
     def scores(self, query: Mapping[str, float], docs: Iterable[int]) -> dict[int, float]:
         """The scores of some tools for weighted terms; 0 for those that have none of them."""
-        return self._sums(set(docs), sorted(self._lists(query)))
-
-    def _sums(self, docs: set[int], lists: list[tuple[float, str, float, Postings]]) -> dict[int, float]:
-        """The scores of `docs`."""
         found = dict.fromkeys(docs, 0.0)
-        base, slope, lengths = self.base, self.slope, self.lengths
-        for _, _, boost, postings in lists:
-            scores = postings.scores
-            if scores is None:
-                idf, packed = postings.idf, postings.packed
-                last = packed[-1]
-                for doc in docs:  # `postings.weight` inlined: a hot loop in large catalogues
-                    place = doc << SHIFT
-                    if place <= last and (there := packed[bisect_left(packed, place)]) >> SHIFT == doc:
-                        weight = there & WEIGHT
-                        found[doc] += boost * (idf * weight / (weight + base + slope * lengths[doc]))
-            else:
-                for doc in docs & scores.keys():
-                    found[doc] += boost * scores[doc]
+        for _, _, boost, postings in sorted(self._lists(query)):
+            for doc in found.keys() & postings.scores.keys():
+                found[doc] += boost * postings.scores[doc]
         return found
 
     def _lists(self, query: Mapping[str, float]) -> Iterator[tuple[float, str, float, Postings]]:
@@ -237,24 +212,3 @@ class Index:
             postings = self._scored(term)
             if postings is not None:
                 yield -boost * postings.idf, term, boost, postings
-
-
-def _all_scored(lists: list[tuple[float, str, float, Postings]], limit: int) -> dict[int, float]:
-    """The scores of all tools that can be among the `limit` best.
-
-    MaxScore pruning: once the remaining terms cannot bring a new tool among the best, they only add to the tools
-    found so far. Nearly all of it runs in C.
-    """
-    found: dict[int, float] = {}
-    rest = sum([boost * postings.max_score for _, _, boost, postings in lists])
-    closed = False
-    for _, _, boost, postings in lists:
-        scores = cast("dict[int, float]", postings.scores)
-        if not closed and len(found) >= limit and len(scores) > FEW:
-            closed = rest < heapq.nlargest(limit, found.values())[-1] * _ROUNDING
-        rest -= boost * postings.max_score
-        both = {doc: found[doc] + boost * scores[doc] for doc in found.keys() & scores.keys()}
-        if not closed:
-            found |= scores if boost == 1.0 else {doc: boost * score for doc, score in scores.items()}
-        found |= both
-    return found
