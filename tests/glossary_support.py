@@ -8,8 +8,8 @@ from collections import Counter
 from functools import cache
 from importlib.resources import files
 
+from hikidashi.search.engine.analyzer import fold
 from hikidashi.search.engine.glossary import Glossary
-from hikidashi.search.engine.text.analyzer import fold
 
 _ENGLISH = re.compile(r"[a-z0-9.+#-]+(?: [a-z0-9.+#-]+)*")
 _EDGE = re.compile(r"^\s|\s$|\s{2}")
@@ -17,7 +17,7 @@ _EDGE = re.compile(r"^\s|\s$|\s{2}")
 
 @cache
 def source(path: str) -> str:
-    return files("hikidashi.search.engine").joinpath("glossary", path).read_text(encoding="utf-8")
+    return files("hikidashi.search.engine").joinpath("glossaries", path).read_text(encoding="utf-8")
 
 
 @cache

@@ -18,7 +18,7 @@ AVOIDED = re.compile(
 # From Python 3.12 on, the text of an f-string is a token of its own.
 PROSE = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 # Data: words of everyday language, and the patterns that recognise statements.
-DATA = ("search/engine/text/stopwords.py", "search/engine/text/statement.py")
+DATA = ("search/engine/analyzer.py", "search/engine/statement.py")
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hikidashi.search.engine.text.analyzer import Analyzer
+from hikidashi.search.engine.analyzer import Analyzer
 
 from .catalogue import catalogue
 from .data import SHIPPED, Dataset, Definition, load

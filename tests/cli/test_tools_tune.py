@@ -22,14 +22,14 @@ from hikidashi.cli.app import app
 from hikidashi.errors import MissingExtra, ToolSourceError
 from hikidashi.search import SearchLog
 from hikidashi.search.engine import embeddings
-from hikidashi.search.engine.embeddings import default_embedder
-from hikidashi.search.engine.meaning.adapter import (
+from hikidashi.search.engine.adapter import (
     Adapter,
     adapter_path,
     load_adapter,
     previous_path,
     save_adapter,
 )
+from hikidashi.search.engine.embeddings import default_embedder
 
 Tune = Callable[..., Result]
 ERRANDS = Path(__file__).parents[2] / "benchmarks/data/errands/queries.jsonl"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ToolSearchError, ToolValidationError
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.index import lexical
+from hikidashi.search.engine import index
 
 VERBS = ["send", "list", "delete", "archive", "translate", "schedule", "refund"]
 OBJECTS = ["mail", "invoice", "calendar event", "customer", "repository", "天気予報", "factura", "PDF file"]
@@ -68,7 +68,7 @@ class Unreadable(str):
 @pytest.fixture(autouse=True, scope="module")
 def sixty_tools_are_many() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lexical, "_LARGE", 50)
+        patch.setattr(index, "_LARGE", 50)
         yield
 
 
@@ -244,7 +244,7 @@ def outcome_of(script: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
-@pytest.mark.parametrize("wait", ["", "import hikidashi.search.engine.index.lexical as it; it._running.clear()"])
+@pytest.mark.parametrize("wait", ["", "import hikidashi.search.engine.index as it; it._running.clear()"])
 def test_a_forked_process_can_search_and_change_the_catalogue(wait: str) -> None:
     script = f"""
 import warnings; warnings.simplefilter("ignore", DeprecationWarning)

@@ -17,7 +17,7 @@ from tests.search.preload_support import Failing
 from hikidashi.search import ToolCatalog, to_claude_search, to_pydantic_ai_search, to_strands_search
 from hikidashi.search.anthropic import ToolLoop
 from hikidashi.search.catalog import Ranker
-from hikidashi.search.engine.text.user_message import is_clear_request
+from hikidashi.search.engine.statement import is_clear_request
 from hikidashi.search.preload import Preloader, check_preload
 
 Asked = TypeVar("Asked")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from hikidashi.search.engine.text.literals import without_literals
-from hikidashi.search.engine.text.stopwords import FUNCTION, REQUEST
+from hikidashi.search.engine.analyzer import FUNCTION, REQUEST
+from hikidashi.search.engine.query import without_literals
 
 __all__ = ["as_keywords", "as_read"]
 

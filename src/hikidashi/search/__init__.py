@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .claude import search_tool_names as search_tool_names
     from .claude import to_claude_search as to_claude_search
     from .engine.embeddings import Embedder as Embedder
-    from .engine.explain import Explanation as Explanation
+    from .engine.match import Explanation as Explanation
     from .engine.match import ToolMatch as ToolMatch
     from .live import LiveServers as LiveServers
     from .live import ServerState as ServerState

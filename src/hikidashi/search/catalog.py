@@ -12,13 +12,12 @@ from typing import Any, Literal
 
 from ..convert.wire import listed
 from .engine import saved as store
-from .engine.embeddings import Embed
+from .engine.embeddings import Embed, Ranker, chosen
 from .engine.entry import Entry
-from .engine.explain import HELD_BACK, Explanation, explained, matches_of
+from .engine.fusion import Reading, hybrid, reading_of
 from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary
-from .engine.index.bm25 import Index
-from .engine.index.lexical import LexicalIndex
+from .engine.index import Index, LexicalIndex
 from .engine.limits import (
     MAX_LIMIT,
     MAX_QUERY,
@@ -32,15 +31,11 @@ from .engine.limits import (
     checked_seconds,
     full,
 )
-from .engine.match import ToolMatch
-from .engine.meaning.fusion import hybrid
-from .engine.meaning.meanings import Meanings
-from .engine.meaning.reading import Reading, reading_of
-from .engine.naming import name_in_pattern, preferring_named, selected, warn_of_missing
-from .engine.patterns.regex import Pattern
+from .engine.match import HELD_BACK, Explanation, ToolMatch, explained, matches_of
+from .engine.meaning import Meanings
+from .engine.patterns import Pattern
 from .engine.query import Query, read_query
-from .engine.ranker import Ranker, chosen
-from .engine.rows import Rows, Snapshot
+from .engine.rows import Rows, Snapshot, name_in_pattern, preferring_named, selected, warn_of_missing
 from .overlay import Overlay, entry_with, overlay_of
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "Ranker", "ToolCatalog"]

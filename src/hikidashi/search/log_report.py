@@ -13,13 +13,10 @@ from itertools import chain
 from typing import Any
 
 from .catalog import ToolCatalog
+from .engine.analyzer import FUNCTION, REQUEST, Analyzer, fold, is_weak, stem
 from .engine.entry import entry_of
-from .engine.index.bm25 import Index
-from .engine.index.vocabulary import Vocabulary
+from .engine.index import Index, Vocabulary
 from .engine.query import read_query
-from .engine.text.analyzer import Analyzer, fold, is_weak
-from .engine.text.stem import stem
-from .engine.text.stopwords import FUNCTION, REQUEST
 from .log import SearchLog
 from .log_store import PRELOAD, FoundBy, RecordedCall, RecordedSearch
 

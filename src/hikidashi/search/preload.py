@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import ToolSearchError
 from .catalog import MAX_LIMIT, ToolCatalog
 from .engine.match import ToolMatch
-from .engine.text.user_message import is_alphabetic, is_clear_request, is_talk, requests_in, text_of
+from .engine.statement import is_alphabetic, is_clear_request, is_talk, requests_in, text_of
 
 __all__ = ["MAX_PRELOAD", "MessageSearch", "Preloader", "check_preload", "first_new_message"]
 

@@ -17,7 +17,7 @@ from ..errors import MissingExtra, ToolSearchError
 from .answers import AnswerBudget, Recorder, Shown, Wording
 from .catalog import MAX_LIMIT, Ranker, ToolCatalog
 from .engine.entry import Entry, entry_of
-from .engine.text.user_message import text_of
+from .engine.statement import text_of
 from .log import ConversationRecord
 from .preload import MessageSearch, Preloader
 from .search_tools import Found, Strategy, search_catalog

@@ -22,7 +22,7 @@ from ..tool import Tool, ToolAnnotations, ToolResult, text
 from .answers import CALL_TOOL, SEARCH_TOOLS, AnswerBudget, Language, Recorder, Shown, Wording, budget_of, echo, wording
 from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .engine.entry import Entry, entry_of
-from .engine.naming import names_listed
+from .engine.rows import names_listed
 from .log import record_call, record_preload
 
 __all__ = [

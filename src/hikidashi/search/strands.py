@@ -32,7 +32,7 @@ from .answers import (
 )
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
-from .engine.text.user_message import text_of
+from .engine.statement import text_of
 from .log import FoundBy, in_conversation, record_call, record_preload
 from .preload import MessageSearch, Preloader, check_preload, first_new_message
 from .search_tools import (

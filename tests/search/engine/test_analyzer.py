@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hikidashi.search.engine.text.analyzer import Analyzer, fold, is_request, name_key, spelling
-from hikidashi.search.engine.text.stem import IRREGULAR, stem
+from hikidashi.search.engine.analyzer import IRREGULAR, Analyzer, fold, is_request, name_key, spelling, stem
 
 
 def terms(text: str) -> list[str]:
@@ -160,7 +159,7 @@ def test_phrases_of_asking_are_told_from_wishes() -> None:
 
 
 def test_an_analyzer_forgets_when_it_has_met_too_many_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hikidashi.search.engine.text.analyzer._REMEMBERED", 2)
+    monkeypatch.setattr("hikidashi.search.engine.analyzer._REMEMBERED", 2)
     analyzer = Analyzer()
     assert analyzer.terms("alpha beta gamma delta") == ["alpha", "beta", "gamma", "delta"]
     assert len(analyzer) <= 2

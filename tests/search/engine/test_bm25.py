@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.search.engine.index import bm25
-from hikidashi.search.engine.index.bm25 import Index
+from hikidashi.search.engine import index as module
+from hikidashi.search.engine.index import Index
 
 WORDS = ["get", "user", "mail", "send", "weather", "file", "list", "rare", "odd", "unique"]
 Fields = list[tuple[int, list[str]]]
@@ -151,7 +151,7 @@ def test_an_index_filled_at_once_grows_and_shrinks_as_any(tools: list[Fields], q
 def test_an_index_that_grows_and_shrinks_back_ranks_as_a_fresh_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bm25, "_LONG", 25)
+    monkeypatch.setattr(module, "_LONG", 25)
     chance = Random(7)
     tools: list[Fields] = [
         [(50, chance.choices(WORDS, k=2)), (20, chance.choices(WORDS, k=chance.randint(1, 9)))] for _ in range(120)

@@ -9,7 +9,7 @@ from benchmarks.search.catalogue import catalogue
 from benchmarks.search.data import SHIPPED, load
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.text.statement import is_statement
+from hikidashi.search.engine.statement import is_statement
 
 
 def tool(name: str, description: str) -> dict[str, Any]:

@@ -12,16 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.glossary import understand
-from hikidashi.search.engine.text.analyzer import visible
-from hikidashi.search.engine.text.stopwords import FUNCTION, REQUEST
+from hikidashi.search.engine.analyzer import FUNCTION, REQUEST, visible
+from hikidashi.search.engine.query import understand
 
 WORDS = re.compile(r"[a-z0-9]+(?: [a-z0-9]+)*")
 
 
 @cache
 def glossary() -> list[tuple[str, list[str]]]:
-    source = files("hikidashi.search.engine").joinpath("glossary", "en.tsv").read_text(encoding="utf-8")
+    source = files("hikidashi.search.engine").joinpath("glossaries", "en.tsv").read_text(encoding="utf-8")
     lines = [line.split("\t") for line in source.split("\n") if line and not line.startswith("#")]
     return [(word, english.split("|")) for word, english in lines]
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-from hikidashi.search.engine.glossary import understand
+from hikidashi.search.engine.query import understand
 
 ENGLISH = re.compile(r"[a-z0-9.+#-]+(?: [a-z0-9.+#-]+)*")
 JAPANESE = re.compile("[\u3041-\u309f\u30a0-\u30ff\u4e00-\u9fff]")
@@ -18,7 +18,7 @@ ONE_KANA = re.compile("[\u3041-\u309f\u30a0-\u30ff]")
 
 @cache
 def lines() -> list[str]:
-    source = files("hikidashi.search.engine").joinpath("glossary", "ja.tsv").read_text(encoding="utf-8")
+    source = files("hikidashi.search.engine").joinpath("glossaries", "ja.tsv").read_text(encoding="utf-8")
     return [line for line in source.split("\n") if line and not line.startswith("#")]
 
 

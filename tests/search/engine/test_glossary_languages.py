@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.glossary import understand
-from hikidashi.search.engine.glossary._inflection import bases
-from hikidashi.search.engine.glossary._language import languages_of
-from hikidashi.search.engine.glossary.files import LATIN, homographs, lexicon, plain_letters, stop_words
-from hikidashi.search.engine.text.analyzer import fold
+from hikidashi.search.engine.analyzer import fold
+from hikidashi.search.engine.glossary import LATIN, bases, homographs, lexicon, plain_letters, stop_words
+from hikidashi.search.engine.query import languages_of, understand
 
-HERE = files("hikidashi.search.engine").joinpath("glossary")
+HERE = files("hikidashi.search.engine").joinpath("glossaries")
 HOMOGRAPHS = "die in on chat plan gift see art son pour but main pain location coin sale four date hat rest tag"
 BUNDLED = [file.name.removesuffix(".tsv") for file in HERE.iterdir() if file.name.endswith(".tsv")]
 

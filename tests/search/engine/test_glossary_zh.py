@@ -12,10 +12,9 @@ from tests.glossary_support import (
     without_shared_meaning,
 )
 
-from hikidashi.search.engine.index.bm25 import Index
-from hikidashi.search.engine.index.vocabulary import Vocabulary
+from hikidashi.search.engine.analyzer import Analyzer
+from hikidashi.search.engine.index import Index, Vocabulary
 from hikidashi.search.engine.query import read_query
-from hikidashi.search.engine.text.analyzer import Analyzer
 
 HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.text.analyzer import visible
+from hikidashi.search.engine.analyzer import visible
 
 INVISIBLE = [
     "\u00ad",  # soft hyphen

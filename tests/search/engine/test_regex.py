@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
 from hikidashi.search.engine.entry import Entry
-from hikidashi.search.engine.patterns.regex import MAX_PATTERN, Pattern, searchable_text
+from hikidashi.search.engine.patterns import MAX_PATTERN, Pattern, searchable_text
 
 TOOLS = [
     {"name": "weather_forecast", "description": "Forecast for a place"},
@@ -203,14 +203,14 @@ def test_an_empty_pattern_is_refused(catalog: ToolCatalog) -> None:
 def test_what_the_engine_itself_refuses_is_told_in_its_words(
     monkeypatch: pytest.MonkeyPatch, catalog: ToolCatalog
 ) -> None:
-    monkeypatch.setattr("hikidashi.search.engine.patterns._regex_syntax._MAX_COST", 10**9)
+    monkeypatch.setattr("hikidashi.search.engine.patterns._MAX_COST", 10**9)
     with pytest.raises(ToolSearchError, match=r"the engine refuses it .*size limit") as caught:
         catalog.search_regex("((a{200}){200}){200}")
     assert caught.value.code == "invalid_pattern"
 
 
 def test_a_search_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, catalog: ToolCatalog) -> None:
-    monkeypatch.setattr("hikidashi.search.engine.patterns.regex._SECONDS_PER_10_000", 0.0)
+    monkeypatch.setattr("hikidashi.search.engine.patterns._SECONDS_PER_10_000", 0.0)
     with pytest.raises(ToolSearchError, match="Use a simpler one") as caught:
         catalog.search_regex("no such words")
     assert caught.value.code == "execution_time_exceeded"
@@ -224,8 +224,8 @@ def test_a_costly_pattern_is_matched_against_the_start_of_a_long_text(pattern: s
 
 def test_time_spent_on_compiling_counts(monkeypatch: pytest.MonkeyPatch, catalog: ToolCatalog) -> None:
     ticks = iter(range(100))
-    monkeypatch.setattr("hikidashi.search.engine.patterns.regex.perf_counter", lambda: 0.0)
-    monkeypatch.setattr("hikidashi.search.engine.patterns.regex.thread_time", lambda: float(next(ticks)))
+    monkeypatch.setattr("hikidashi.search.engine.patterns.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("hikidashi.search.engine.patterns.thread_time", lambda: float(next(ticks)))
     with pytest.raises(ToolSearchError) as caught:
         catalog.search_regex("no such words")
     assert caught.value.code == "execution_time_exceeded"

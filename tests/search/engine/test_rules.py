@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from hikidashi.search.engine.analyzer import FUNCTION, FUNCTION_BIGRAMS, IRREGULAR, Analyzer
 from hikidashi.search.engine.embeddings import text_of
 from hikidashi.search.engine.entry import entry_of
-from hikidashi.search.engine.index._fields import FIELD_WEIGHTS, MAX_TERMS, weighted_terms
-from hikidashi.search.engine.patterns.regex import searchable_text
+from hikidashi.search.engine.index import FIELD_WEIGHTS, MAX_TERMS, weighted_terms
+from hikidashi.search.engine.patterns import searchable_text
 from hikidashi.search.engine.saved import RULES_VERSION, digest_of
-from hikidashi.search.engine.text.analyzer import Analyzer
-from hikidashi.search.engine.text.stem import IRREGULAR
-from hikidashi.search.engine.text.stopwords import FUNCTION, FUNCTION_BIGRAMS
 
 DIGESTS = {
     1: "90441cba58812bcc",

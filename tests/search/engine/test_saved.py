@@ -230,7 +230,7 @@ def test_tools_that_are_described_as_saved_are_not_indexed_again(path: Path, mon
     def no_index(*_: object) -> int:
         raise AssertionError("indexed again")
 
-    monkeypatch.setattr("hikidashi.search.engine.index.bm25.Index.add", no_index)
+    monkeypatch.setattr("hikidashi.search.engine.index.Index.add", no_index)
     objects = [live(tool) for tool in TOOLS]
     loaded = ToolCatalog.load(path, tools=objects)
     assert all(tool is given for tool, given in zip(loaded, objects, strict=True))

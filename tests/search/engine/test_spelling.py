@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.index.bm25 import Index
-from hikidashi.search.engine.index.vocabulary import Vocabulary
-from hikidashi.search.engine.text.analyzer import Analyzer
-from hikidashi.search.engine.text.spelling import Speller
-from hikidashi.search.engine.text.stem import stem
+from hikidashi.search.engine.analyzer import Analyzer, stem
+from hikidashi.search.engine.index import Index, Vocabulary
+from hikidashi.search.engine.spelling import Speller
 
 WORDS = ["price", "table", "image", "update", "email", "cancelled", "calendar"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.glossary import understand
-from hikidashi.search.engine.text.statement import is_statement
+from hikidashi.search.engine.query import understand
+from hikidashi.search.engine.statement import is_statement
 
 
 def tool(name: str, description: str) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import ToolCatalog
+from hikidashi.search.engine.analyzer import stem
 from hikidashi.search.engine.glossary import Glossary
-from hikidashi.search.engine.text.spelling import Speller
-from hikidashi.search.engine.text.stem import stem
+from hikidashi.search.engine.spelling import Speller
 
 LINES = (
     "# comment\n\n送信\tsend|submit\tverb\nメール\tmail\nライン\tline\n請求書\tinvoice\n請求\tbilling\n送信\ttransmit\n"

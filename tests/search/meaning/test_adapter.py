@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.errors import ToolSearchError
-from hikidashi.search.engine.meaning.adapter import (
+from hikidashi.search.engine.adapter import (
     Adapter,
     adapter_path,
     installed_adapters,

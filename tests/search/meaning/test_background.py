@@ -15,8 +15,7 @@ import pytest
 
 from hikidashi.errors import ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
-from hikidashi.search.engine import saved
-from hikidashi.search.engine.meaning import meanings
+from hikidashi.search.engine import meaning, saved
 from hikidashi.search.preload import MessageSearch
 
 MANY = [{"name": f"tool_{number}", "description": f"mail number {number}"} for number in range(200)]
@@ -148,8 +147,8 @@ def test_a_failure_in_the_thread_of_a_default_is_logged_and_words_go_on(
 ) -> None:
     slow.error = ValueError("no more memory")
     slow.let.set()
-    monkeypatch.setattr(meanings, "_warned", set[str]())
-    monkeypatch.setattr(meanings, "embedder_of", {None: Embedder(embed=slow)}.get)
+    monkeypatch.setattr(meaning, "_warned", set[str]())
+    monkeypatch.setattr(meaning, "embedder_of", {None: Embedder(embed=slow)}.get)
     catalog = ToolCatalog([*MANY, *FEW])
     with caplog.at_level(logging.WARNING, "hikidashi"):
         assert catalog.ready()

@@ -15,8 +15,8 @@ import pytest
 
 from hikidashi.errors import MissingExtra, ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
-from hikidashi.search.engine.meaning._vector_cache import VectorCache
-from hikidashi.search.engine.meaning.fusion import fused
+from hikidashi.search.engine.fusion import fused
+from hikidashi.search.engine.vector_cache import VectorCache
 
 CONCEPTS = {
     "mail": 0, "email": 0, "letter": 0, "correspondence": 0,
@@ -196,7 +196,7 @@ def test_a_cache_that_cannot_be_used_is_no_obstacle(
 def test_a_cache_that_another_process_holds_is_no_obstacle_and_nobody_is_told_to_delete_it(
     model: Model, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hikidashi.search.engine.meaning._vector_cache._PATIENCE", 0.01)
+    monkeypatch.setattr("hikidashi.search.engine.vector_cache._PATIENCE", 0.01)
     file = tmp_path / "vectors.sqlite"
     embedder = Embedder(embed=model, id="toy", cache=file)
     assert ToolCatalog(TOOLS, embed=embedder).ready()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hikidashi.search import Embedder, ToolCatalog
-from hikidashi.search.engine.meaning.fusion import MEANING
+from hikidashi.search.engine.fusion import MEANING
 
 FLOOR = 0.5
 

@@ -12,8 +12,7 @@ import pytest
 
 from hikidashi.errors import MissingExtra, ToolSearchError
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine import embeddings
-from hikidashi.search.engine.meaning import meanings
+from hikidashi.search.engine import embeddings, meaning
 
 TOOLS = [
     {"name": "open_ticket", "description": "Report a defect in the software."},
@@ -25,7 +24,7 @@ QUESTION = "flying with an airline"
 @pytest.fixture
 def a_new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing was loaded, and nothing was warned of."""
-    monkeypatch.setattr(meanings, "_warned", set[str]())
+    monkeypatch.setattr(meaning, "_warned", set[str]())
     for module in [name for name in sys.modules if name.partition(".")[0] == "hikidashi_encoder"]:
         monkeypatch.delitem(sys.modules, module)
     for loaded in (embeddings._loaded, embeddings._encoder):  # pyright: ignore[reportPrivateUsage]

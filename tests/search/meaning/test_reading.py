@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import Embedder, ToolCatalog
-from hikidashi.search.engine.text.literals import without_literals
+from hikidashi.search.engine.query import without_literals
 
 TOOLS = [
     {"name": "send_mail", "description": "Send an email"},

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from hikidashi.search import Embedder, ToolCatalog
-from hikidashi.search.engine.meaning._wishes import Fused, wish_by_wish
+from hikidashi.search.engine.fusion import Fused, wish_by_wish
 
 TOOLS = [
     {"name": name, "description": text, "input_schema": {"type": "object"}}

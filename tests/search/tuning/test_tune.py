@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.search.tuning.company import QUESTIONS, TOOLS, by_words
 
+from hikidashi.search.engine.adapter import Adapter
 from hikidashi.search.engine.embeddings import Embedder
-from hikidashi.search.engine.meaning.adapter import Adapter
 from hikidashi.search.overlay import Overlay
 from hikidashi.search.tuning._training import examples, train
 from hikidashi.search.tuning.questions import Labelled, select

@@ -17,7 +17,7 @@ from .catalog import CatalogOption, JsonOption, Loaded, McpOption, OverlayOption
 
 if TYPE_CHECKING:
     from hikidashi.search import ToolMatch
-    from hikidashi.search.engine.explain import Explanation
+    from hikidashi.search.engine.match import Explanation
 
 __all__ = ["EXAMPLES", "search"]
 
@@ -79,7 +79,7 @@ def search(
     An arrow is a translation or a corrected spelling: 送信→send. A question mark is a tool that the search is not
     confident of: the nearest there is. Exit code 1 means that nothing was found.
     """
-    from hikidashi.search.engine.explain import Explanation
+    from hikidashi.search.engine.match import Explanation
     from hikidashi.search.overlay import overlay_of
 
     loaded = load(catalog, mcp, seconds=timeout, ranker=ranker, overlay=overlay_of(overlay))
@@ -145,7 +145,7 @@ def _unknown(query: str, loaded: Loaded) -> list[str]:
     query = query.strip()
     if not query.startswith(_SELECT):
         return []
-    from hikidashi.search.engine.naming import names_listed
+    from hikidashi.search.engine.rows import names_listed
 
     names = names_listed(query.removeprefix(_SELECT), loaded.catalog)
     return [name for name in names if name not in loaded.catalog]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from hikidashi.search.engine.embeddings import default_embedder
-from hikidashi.search.engine.meaning.adapter import (
+from hikidashi.search.engine.adapter import (
     Tune,
     adapter_path,
     installed_adapters,
@@ -23,6 +22,7 @@ from hikidashi.search.engine.meaning.adapter import (
     save_adapter,
     tune_at,
 )
+from hikidashi.search.engine.embeddings import default_embedder
 from hikidashi.search.overlay import Overlay
 
 from ..output import clean, counted, stderr, stdout, wrapped

@@ -1,4 +1,4 @@
-"""The search engine: an analyzer makes terms, BM25F ranks, and a gate decides whether the search is confident.
+"""The search engine. A search passes: limits, query (with glossary and statement), index, gate, rows, match.
 
-Offers `Index`, `read_query`, `judged`, `Pattern`, `Entry` and the saved form to the catalogue.
+By meaning, also meaning (vectors and embeddings) and fusion.
 """

@@ -1,4 +1,4 @@
-"""`Embedder`, a function from texts to vectors, the default one, and the text of a tool that is embedded."""
+"""Which ranker and which model a catalogue has, and the text of a tool that is embedded."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 from ...errors import HikidashiError, MissingExtra, ToolSearchError
+from .adapter import load_adapter
+from .analyzer import visible
 from .entry import Entry
-from .meaning.adapter import load_adapter
-from .ranker import ENCODER, is_installed
-from .text.analyzer import visible
 
-__all__ = ["Embed", "Embedder", "default_embedder", "embedder_of", "text_of"]
+__all__ = ["RANKER_VARIABLE", "Embed", "Embedder", "Ranker", "chosen", "default_embedder", "embedder_of", "text_of"]
 
 _FLOOR = 0.4  # of the default model: from here on, talk is as seldom taken for a question as by words alone
 _MOST_LETTERS = 220  # characters of a description: its beginning says what the tool does, and models read 64 tokens
@@ -149,3 +149,56 @@ def _beginning(text: str) -> str:
     start = text[: _MOST_LETTERS + 1]
     ends = [match.start() for match in _SENTENCE_END.finditer(start)]
     return start[: ends[-1]] if ends and ends[-1] >= _MOST_LETTERS // 3 else start.rpartition(" ")[0] or start
+
+
+Ranker = Literal["auto", "lexical", "hybrid"]
+ENCODER = "hikidashi_encoder"
+"""The package of the default model."""
+RANKER_VARIABLE = "HIKIDASHI_RANKER"
+"""The environment variable that decides for "auto"."""
+
+_Resolved = Literal["lexical", "hybrid"]
+
+
+class Choice(NamedTuple):
+    """A ranker, and whether it was asked for: then errors of its model are raised, not logged."""
+
+    ranker: _Resolved
+    is_explicit: bool
+
+
+def chosen(ranker: object, *, has_embed: bool) -> Choice:
+    """The ranker that `ranker` means here.
+
+    Raises:
+        ToolSearchError: it is not one, or a function to embed with was given for a search by words.
+        MissingExtra: it is "hybrid" with the default model, which is not installed.
+    """
+    if ranker not in get_args(Ranker):
+        raise ToolSearchError("invalid_tool_input", f'`ranker` is {ranker!r}: use "auto", "lexical" or "hybrid".')
+    if has_embed:
+        if ranker == "lexical":
+            raise ToolSearchError(
+                "invalid_tool_input", '`embed` is for `ranker="hybrid"`: leave out `ranker`, or `embed`.'
+            )
+        return Choice("hybrid", is_explicit=True)
+    if ranker == "auto":
+        wanted = os.environ.get(RANKER_VARIABLE, "")
+        if not wanted:
+            return Choice("hybrid" if is_installed() else "lexical", is_explicit=False)
+        if wanted not in get_args(_Resolved):
+            raise ToolSearchError(
+                "invalid_tool_input",
+                f"The environment variable {RANKER_VARIABLE} is {wanted!r}: unset it, or set it to lexical or hybrid.",
+            )
+        ranker = wanted
+    if ranker == "lexical":
+        return Choice("lexical", is_explicit=True)
+    if not is_installed():
+        raise MissingExtra(ENCODER)
+    return Choice("hybrid", is_explicit=True)
+
+
+def is_installed() -> bool:
+    """Whether the package of the default model can be found; it is not imported."""
+    return find_spec(ENCODER) is not None

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from .index.bm25 import Index
-from .match import whole_words
+from .analyzer import is_everyday, is_inflection, is_request, is_weak, share_of_word, stem, whole_words
+from .index import Index
 from .query import Query
-from .text.analyzer import is_everyday, is_inflection, is_request, is_weak, share_of_word
-from .text.stem import stem
 
 __all__ = ["NEAREST", "OF_BEST", "Judgement", "TermsOf", "judged"]
 

@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any
 
 from ...errors import ToolSearchError
-from .patterns.regex import MAX_PATTERN
-from .text.analyzer import visible
+from .analyzer import visible
+from .patterns import MAX_PATTERN
 
 __all__ = [
     "MAX_LIMIT",

@@ -21,12 +21,11 @@ from typing import Any, cast
 from ...common.files import replace_file
 from ...errors import ToolSearchError
 from .entry import Entry
-from .index.bm25 import Index
-from .index.postings import Postings
-from .meaning.stored import StoredVectors
+from .index import Index, Postings
 from .rows import Rows
+from .vectors import StoredVectors
 
-__all__ = ["NAME", "Saved", "digest_of", "read", "write"]
+__all__ = ["FORMAT_VERSION", "NAME", "RULES_VERSION", "digest_of", "read", "write"]
 
 NAME = b"hikidashi catalogue "  # the first bytes of a file of any version
 FORMAT_VERSION = 6

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.meaning.adapter import Adapter
+from ..engine.adapter import Adapter
 
 __all__ = ["Examples", "examples", "train"]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from ...common.json import no_such_file, parsed, text_of, unreadable
 from ...common.unicode import well_formed
 from ...errors import ToolSourceError
-from ..engine.text.analyzer import fold, visible
+from ..engine.analyzer import fold, visible
 from ..log import SearchLog
 from ..log_report import BY_WORDS, missed_searches
 

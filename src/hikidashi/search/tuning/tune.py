@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..catalog import MAX_QUERY, ToolCatalog
+from ..engine.adapter import Adapter, Tune
 from ..engine.embeddings import Embedder, text_of
-from ..engine.meaning.adapter import Adapter, Tune
-from ..engine.meaning.vectorizer import Vectorizer
+from ..engine.vectors import Vectorizer
 from ..overlay import Overlay, entry_with
 from ._training import examples, train
 from .measuring import Change, Confident, Measured, change_of, measured, scored, with_confidence

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from ....common.files import cache_folder
-from ....common.sqlite import closed_on_error, connect, make_database_private, transaction
+from ...common.files import cache_folder
+from ...common.sqlite import closed_on_error, connect, make_database_private, transaction
 
 __all__ = ["VectorCache"]
 

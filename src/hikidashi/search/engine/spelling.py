@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable
 
-from .stem import IRREGULAR, stem
+from .analyzer import IRREGULAR, stem
 
 __all__ = ["Speller"]
 

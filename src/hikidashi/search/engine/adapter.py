@@ -17,8 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ....common.files import data_folder, replace_file
-from ....errors import ToolSearchError
+from ...common.files import data_folder, replace_file
+from ...errors import ToolSearchError
 
 if TYPE_CHECKING:
     import numpy as np
