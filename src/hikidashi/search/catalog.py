@@ -169,7 +169,7 @@ class ToolCatalog:
             return self.ranker == "lexical" or (self._meanings is not None and self._meanings.has_all(self.version))
 
     def ranks_by_meaning(self, query: str) -> bool:
-        """Whether the answer to `query` depends on vectors: not for a single word that tools have, nor a list of names.
+        """Whether the answer to `query` depends on vectors: not for a list of names.
 
         Raises:
             ToolSearchError: the query is empty or too long.

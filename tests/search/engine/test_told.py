@@ -169,13 +169,6 @@ def test_a_word_that_is_grammar_in_english_is_grammar() -> None:
     assert not any(match.confident for match in catalog.search("bonsoir à tous"))
 
 
-def test_pieces_of_a_katakana_word_are_not_the_word() -> None:
-    other = tool("remove_app", "リストからアプリを消す。レスポンスとランタイムのテスト。")
-    catalog = ToolCatalog([*SERVICES, other, tool("find_restaurant", "Find a restaurant.")], ranker="lexical")
-    [match, *_] = catalog.search("近くのレストラン")
-    assert (match.name, match.confident) == ("find_restaurant", True)
-
-
 def test_a_translated_name_of_a_place_is_a_value() -> None:
     tools = [tool("get_weather", "The weather."), tool("subway", "The subway of Seoul.")]
     catalog = ToolCatalog([*SERVICES, *tools], ranker="lexical")

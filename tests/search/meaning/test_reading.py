@@ -55,11 +55,6 @@ def test_german_and_spanish_are_read_as_english_too(question: str) -> None:
     assert not {"bitte", "schick", "envía", "correo"} & set(given.lower().split())
 
 
-@pytest.mark.parametrize("keyword", ["weather", "Weather?", "forecasts", "天気", "天气", "「날씨」"])
-def test_a_single_word_that_tools_have_is_looked_up(keyword: str) -> None:
-    assert read(keyword) == read(keyword, multilingual=True) == []
-
-
 @pytest.mark.parametrize("question", ["umbrella", "weather umbrella", "fly", "get_umbrella", "getWeather"])
 def test_a_word_that_no_tool_has_is_read(question: str) -> None:
     assert read(question) == [question]

@@ -44,10 +44,7 @@ _NARROWEST = 10  # columns for what a tool does
 _NARROW = 40  # columns: in fewer, no line is cut
 _SELECT = "select:"
 _NAMED = "These tools were named: nothing was ranked."
-_WORDS_ALONE = (
-    "Ranked by words alone: the encoder reads sentences, in English or in words that a glossary translates, and not a "
-    "single word that tools have."
-)
+_WORDS_ALONE = "Ranked by words alone: the encoder reads English, and words that a glossary translates."
 
 
 def search(

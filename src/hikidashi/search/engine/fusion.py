@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .analyzer import Analyzer, fold, is_everyday, is_request, is_weak, share_of_word, spelling, stem
+from .analyzer import Analyzer, is_everyday, is_request, is_weak, share_of_word, spelling, stem
 from .gate import OF_BEST, Judgement, TermsOf, judged
 from .index import Index
 from .query import Query, without_literals
@@ -23,9 +22,6 @@ MEANING = 0.55
 One number, chosen on sets of questions of which each was left out in turn: `packages/hikidashi-encoder`.
 """
 _CANDIDATES = 50  # hits of each ranking that are fused: more do not change the first ten
-# Of the floor and of the best similarity: a tool without a word of the question must be as near. In a small catalogue
-# every tool is among the nearest.
-_ALONE = 0.6
 # Of the floor: words are no evidence where the best tool by words is far, and no other nearer than this. Of 190 short
 # requests in three catalogues that holds back two, and two more with .75 in place of .5.
 _FAR = 0.4
@@ -108,18 +104,10 @@ def hybrid(
     is_sure = bool(words.hits) and not words.doubt
     if is_sure:
         is_sure = not _is_denied(asked, reading, nearest, similarities[words.hits[0][0]], floor)
-    # A tool is a hit by one of the rankings: two in which it is far below the best do not make it one together. Where
-    # neither is evidence, the tools with most of the words are the nearest.
-    by_words = OF_BEST * max(scores.values())
-    by_meaning = _ALONE * max(floor, nearest) if is_sure or is_near else math.inf
-    both = {
-        number: one
-        for number, one in every.items()
-        if scores[number] >= by_words > 0
-        or similarities[number] >= by_meaning
-        or (is_sure and number == words.hits[0][0])
-    }
-    both = wish_by_wish(both, near, min(similarities.values()))
+    if not is_sure and not is_near:  # no evidence: the tools with most of the words are the nearest
+        by_words = OF_BEST * max(scores.values())
+        every = {number: one for number, one in every.items() if scores[number] >= by_words > 0}
+    both = wish_by_wish(every, near, min(similarities.values()))
     order = list(both)
     if is_sure and not is_near:
         best = words.hits[0][0]
@@ -199,7 +187,6 @@ def _doubt(words: Judgement, *, is_near: bool) -> str:
     return f"{words.doubt.removesuffix('.')}, and no tool is near in meaning."
 
 
-_AROUND = re.compile(r"^\W+|\W+$")
 _CONSONANTS = re.compile(r"[b-df-hj-np-tv-xz]{5,}", re.IGNORECASE)  # shorter ones are abbreviations: `html`
 _LATIN_END = "\u0250"
 _MOSTLY = 2  # letters in Latin script per letter in another, in an English question with a name in it
@@ -223,9 +210,6 @@ class Reading:
 def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None:
     """What a model reads of a question; None if that is nothing.
 
-    Nothing is read of a single word that tools have: it is looked up. Without a sentence around it, a sentence encoder
-    would rank the tools that have it by chance, and add others.
-
     A model that is not multilingual reads, of a question in another language than English, the English terms that the
     glossaries have for its words, and those words that tools have as they are, such as names.
 
@@ -234,8 +218,6 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
         asked: The same as the search by words reads it.
         multilingual: Whether the model reads all languages.
     """
-    if _is_keyword(text, asked):
-        return None
     plain = without_literals(text)
     if multilingual:
         return Reading(plain)
@@ -266,13 +248,6 @@ def reading_of(text: str, asked: Query, *, multilingual: bool) -> Reading | None
 def _is_no_word(word: str) -> bool:
     """Whether `word` has no vowel: of `pgsqc`, a model reads pieces that are near to anything."""
     return _CONSONANTS.fullmatch(word) is not None
-
-
-def _is_keyword(text: str, asked: Query) -> bool:
-    """Whether a question is one word, which some tool has as it is or in English."""
-    own = {term: asked.sources[term] for term in asked.weights if term not in asked.synonyms}
-    words = {word if term in asked.translations else spelling(term, word) for term, word in own.items()}
-    return len(words) == 1 and not asked.respelled and fold(*words) == fold(_AROUND.sub("", text))
 
 
 def _with_own_words(text: str, asked: Query) -> str:

@@ -177,9 +177,9 @@ class _Coverage:
                 if not _is_weak_evidence(term, query) and not (query.is_statement and _is_common(term, index)):
                     # Two meanings of one word are one word, and so are a word and its translation.
                     so_far = sure.get(word, 0.0)
-                    is_whole = term in query.translations or term in query.untranslated
                     share = so_far + share_of_word(term)
-                    sure[word] = 1.0 if is_whole else min(share, 1.0) if word in query.glossed else share
+                    is_one = term in query.translations or (word in query.glossed and share > 1)
+                    sure[word] = 1.0 if is_one else share
                 if term in query.respelled and not is_weak(term):
                     guessed.add(word)
             else:

@@ -272,7 +272,6 @@ _SHORT = 10  # terms: in a longer question, synonyms for all words do more harm 
 _IN_LITERAL = 0.3
 
 _VALUE = re.compile(r"\d|[^\W_][._][^\W_]")  # numbers, dates, identifiers, addresses, names of files
-_KATAKANA = re.compile("[\u30a1-\u30fc]+")
 _JOINED = re.compile(r"\w+(?:-\w+)+")
 _FILE = re.compile(
     r"\.(?:avi|bak|csv|docx?|eml|gif|gz|html?|ics|jpe?g|json|log|md|mov|mp[34]|pdf|png|pptx?|srt|svg|tar|tgz|tsv|txt"
@@ -302,8 +301,6 @@ class Query:
     """For synonyms: the term of the word they stand for, or the phrase."""
     phrases: dict[str, str] = field(default_factory=dict[str, str])
     """For terms of a phrase that has synonyms as a whole: the phrase."""
-    untranslated: dict[str, str] = field(default_factory=dict[str, str])
-    """For terms of a word or phrase that a glossary translates, as the question spells it: that word or phrase."""
     optional: set[str] = field(default_factory=set[str])
     """The terms that a tool need not have: synonyms, and values such as names and numbers."""
     glossed: list[str] = field(default_factory=list[str])
@@ -325,8 +322,6 @@ class Query:
             return self.synonyms[term]
         if term in self.phrases:
             return self.phrases[term]
-        if term in self.untranslated:
-            return self.untranslated[term]
         if term.isascii():
             return term
         return next((word for word in self.glossed if term in word), term)
@@ -485,8 +480,6 @@ def _add_translations(query: Query, text: str, understanding: Understanding, voc
                 query.weights[term] = weight
                 query.sources[term] = word
                 query.translations[term] = spelling(term, piece)
-        if meanings:
-            _weigh_untranslated(query, word, meanings, understanding, vocabulary)
     if not text.isascii():  # a translated word need not occur untranslated
         for word in understanding.stop_words:
             unexplained = unexplained if word.isascii() else unexplained.replace(word, " ")
@@ -497,31 +490,6 @@ def _add_translations(query: Query, text: str, understanding: Understanding, voc
         query.optional.update(term for term in between if not any(term in word for word in query.glossed))
         query.missing += [term for term in rest if len(term) == 1 and is_han(term) and term not in vocabulary]
     query.missing += nowhere
-
-
-def _weigh_untranslated(
-    query: Query,
-    word: str,
-    meanings: dict[str, tuple[str, float]],
-    understanding: Understanding,
-    vocabulary: Vocabulary,
-) -> None:
-    """Let the terms of a translated `word` itself count no more than its translation.
-
-    Most are there by chance: in a large catalogue some tool has any word, and stemmed as if it were English, `attente`
-    is `attention`. In katakana, a word of which no tool has some part is in no tool.
-    """
-    own = vocabulary.analyzer.terms(word)
-    if _KATAKANA.fullmatch(word) and not all(term in vocabulary for term in own):
-        for term in own:
-            query.weights.pop(term, None)
-    elif understanding.foreign and word.isascii():
-        best = max(weight * vocabulary.idf(term) for term, (_, weight) in meanings.items())
-        for term in own:
-            if term in query.weights and term not in query.translations:
-                query.untranslated[term] = word
-                if term not in meanings:
-                    query.weights[term] = min(query.weights[term], best / vocabulary.idf(term))
 
 
 def _add_synonyms(query: Query, understanding: Understanding, asked: list[str], vocabulary: Vocabulary) -> set[str]:
