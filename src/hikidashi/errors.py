@@ -110,7 +110,7 @@ class Unsupported(HikidashiError, TypeError):  # noqa: N818 - reads as what it s
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.target} cannot express {self.what}." + (f" {self.remedy}" if self.remedy else "")
+        return f"{self.target} cannot express {self.what}. {self.remedy}".rstrip()
 
 
 class ToolValidationError(HikidashiError, ValueError):
@@ -397,16 +397,14 @@ class ServerUnavailableError(HikidashiError, ConnectionError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        message = f"The MCP server {self.server!r} cannot be reached: {self.reason.rstrip('.')}."
-        return f"{message} {self.remedy}" if self.remedy else message
+        return f"The MCP server {self.server!r} cannot be reached: {self.reason.rstrip('.')}. {self.remedy}".rstrip()
 
 
 class LoginError(ServerUnavailableError):
     """A person could not log in to a server behind the gateway: `reason` says why, `remedy` what to do."""
 
     def __str__(self) -> str:
-        message = f"The login to the MCP server {self.server!r} failed: {self.reason.rstrip('.')}."
-        return f"{message} {self.remedy}" if self.remedy else message
+        return f"The login to the MCP server {self.server!r} failed: {self.reason.rstrip('.')}. {self.remedy}".rstrip()
 
 
 # Errors of tool search: queries, catalogues and search logs.
@@ -470,7 +468,7 @@ class ToolSourceError(HikidashiError, ValueError):
 
     def __str__(self) -> str:
         place = f", line {self.line}" if self.line is not None else ""
-        return f"{self.source}{place}: {self.reason}." + (f" {self.remedy}" if self.remedy else "")
+        return f"{self.source}{place}: {self.reason}. {self.remedy}".rstrip()
 
 
 class SearchLogError(HikidashiError):
@@ -483,7 +481,7 @@ class SearchLogError(HikidashiError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"The search log {self.path!r} {self.reason}." + (f" {self.remedy}" if self.remedy else "")
+        return f"The search log {self.path!r} {self.reason}. {self.remedy}".rstrip()
 
 
 # The error of Slack, with a remedy for each of its codes.
@@ -639,4 +637,4 @@ class WebIndexError(HikidashiError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"The web index {self.path!r} {self.reason}." + (f" {self.remedy}" if self.remedy else "")
+        return f"The web index {self.path!r} {self.reason}. {self.remedy}".rstrip()
