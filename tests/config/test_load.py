@@ -1,8 +1,10 @@
-"""What a config file says, and what is said about a wrong one."""
+"""Config files: sections, variables, problems with their lines."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from hikidashi.config import (
     check_config,
     load_config,
 )
-from hikidashi.config.load import find_config
+from hikidashi.config.load import BrokenVariableError, Filled, filled, find_config
 from hikidashi.config.section import rules_of
 from hikidashi.errors import ConfigError
 
@@ -463,3 +465,50 @@ def test_direct_construction_takes_a_good_value_or_names_the_wrong_one(key: str,
     except ConfigError as error:
         faults.append(error)
     assert [(fault.path, fault.key) for fault in faults] in ([], [("WebSearchConfig", key)])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", Filled("plain", False, ())),
+        ("${A}", Filled("x", True, ())),
+        ("<${A}|${A}>", Filled("<x|x>", True, ())),
+        ("${NO}", Filled("", True, ("NO",))),
+        ("${NO}${NO}${NEITHER}", Filled("", True, ("NO", "NEITHER"))),
+        ("${NO:-d e:f}", Filled("d e:f", True, ())),
+        ("${EMPTY:-d}", Filled("d", True, ())),
+        ("${EMPTY}", Filled("", True, ())),
+        ("${NO:-}", Filled("", True, ())),
+        ("$$${A}$$", Filled("$x$", True, ())),
+        ("$A $5 $", Filled("$A $5 $", False, ())),
+    ],
+)
+def test_variables_are_filled_in(text: str, expected: Filled) -> None:
+    assert filled(text, {"A": "x", "EMPTY": ""}) == expected
+
+
+@pytest.mark.parametrize("text", ["${", "${}", "${A", "${A-b}", "${1A}", "${A B}", "${あ}", "x ${A:b}"])
+def test_what_names_no_variable_is_refused(text: str) -> None:
+    with pytest.raises(BrokenVariableError, match="names no variable"):
+        filled(text, {"A": "x"})
+
+
+@given(st.text())
+def test_doubling_the_dollars_gives_any_text_back(text: str) -> None:
+    assert filled(text.replace("$", "$$"), {}) == Filled(text, False, ())
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(["${A}", "${B:-two}", "${C:-}", "${E:-empty}"]), st.text(alphabet="ab :-}/あ", max_size=4)
+        )
+    )
+)
+@settings(max_examples=25)
+def test_the_shell_reads_it_the_same_way(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    environment = {"A": "one", "E": "", "PATH": os.environ["PATH"]}
+    script = f'printf %s "{text}"'
+    by_shell = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True).stdout
+    assert filled(text, environment).text == by_shell

@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from inspect import isawaitable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
+from ..common.json import is_object
 from ..common.per_loop import PerLoop
 from ..config import AgentConfig
 from ..errors import ConfigError, HikidashiError, MissingExtra, ToolValidationError
@@ -124,24 +125,25 @@ class StrandsResponder(BaseResponder):
 
     async def _answer(self, turns: list[Message], events: EventQueue) -> None:
         """Run a new Agent on `turns`."""
-        *history, last = [{"role": turn.role, "content": [{"text": turn.text}]} for turn in turns]
+        messages: list[Any] = [{"role": turn.role, "content": [{"text": turn.text}]} for turn in turns]
+        *history, last = messages
         agent = Agent(
             model=self._own_model or await self._models.get(),
-            messages=cast("Any", history),
+            messages=history,
             tools=self._tools,
             system_prompt=self._system_prompt or default_prompt(self.language, self._names),
             callback_handler=None,
             hooks=[*self._hooks, _ToolEvents(events, self._secrets)],
             retry_strategy=ModelRetryStrategy(max_attempts=self._max_attempts, initial_delay=1, max_delay=8),
         )
-        stream = agent.stream_async(
-            cast("Any", last["content"]),
+        stream: Any = agent.stream_async(
+            last["content"],
             invocation_state=self._merged_state(),
             limits={"turns": self._max_turns},
         )
         ended = ""
         try:
-            async with aclosing(cast("Any", stream)):
+            async with aclosing(stream):
                 async for event in stream:
                     if "data" in event:
                         events.text(event["data"])
@@ -190,7 +192,7 @@ class _ToolEvents(HookProvider):
         use = event.tool_use
         if event.exception is not None:
             logger.warning("Tool %r failed: %s", use["name"], cause_of(event.exception, self._secrets))
-        blocks = [cast("Mapping[str, Any]", block) for block in event.result["content"]]
+        blocks: list[Any] = [*event.result["content"]]
         reasons = (str(getattr(block.get("text"), "reason", "")) for block in blocks)
         self._events.returned(
             use["toolUseId"],
@@ -202,7 +204,7 @@ class _ToolEvents(HookProvider):
 
 
 def _arguments(given: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", given) if isinstance(given, dict) else {"input": given}
+    return given if is_object(given) else {"input": given}
 
 
 def _text_of(block: Mapping[str, Any]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
+from ..common.json import is_mapping, is_sequence
 from ..common.urls import split_base_url
 
 __all__ = [
@@ -174,7 +175,7 @@ def texts(example: str) -> dict[str, Any]:
     """A list of texts and numbers, kept with their `${VARIABLES}`; as a tuple of texts."""
 
     def fault(value: object) -> str:
-        return "" if _all_plain(value, list) else "is not a list of texts"
+        return "" if is_sequence(value) and _all_plain(value) else "is not a list of texts"
 
     return _metadata(
         allowed=f"Write a list such as {example}.", fault=fault, shown=False, raw=True, convert=_plain_texts
@@ -185,7 +186,7 @@ def named_texts(example: str) -> dict[str, Any]:
     """A section of texts and numbers, kept with their `${VARIABLES}`; as a dict of texts."""
 
     def fault(value: object) -> str:
-        return "" if _all_plain(value, dict) else "is not a section of texts"
+        return "" if is_mapping(value) and _all_plain(value.values()) else "is not a section of texts"
 
     def convert(value: dict[str, Any]) -> dict[str, str]:
         return dict(zip(value, _plain_texts(value.values()), strict=True))
@@ -201,9 +202,9 @@ def patterns(example: str, *, words: Collection[str] = ()) -> dict[str, Any]:
     def fault(value: object) -> str:
         if isinstance(value, str) and value in words:
             return ""
-        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
+        if not is_sequence(value) or not all(isinstance(item, str) for item in value):
             return "is not allowed" if words else "is not a list of patterns"
-        return "" if all(cast("list[str]", value)) else "has an empty pattern"
+        return "" if all(value) else "has an empty pattern"
 
     def convert(value: Any) -> Any:
         return value if isinstance(value, str) else tuple(value)
@@ -257,13 +258,8 @@ def address() -> dict[str, Any]:
     return _metadata(allowed=allowed, fault=fault, shown=False)
 
 
-def _all_plain(value: object, kind: type) -> bool:
-    """Whether `value` is a list or section (or a tuple or mapping made of one) of texts and numbers."""
-    if kind is dict:
-        items = list(cast("Mapping[Any, Any]", value).values()) if isinstance(value, Mapping) else None
-    else:
-        items = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else None
-    return items is not None and all(isinstance(item, str | int | float) for item in items)
+def _all_plain(values: Iterable[object]) -> bool:
+    return all(isinstance(value, str | int | float) for value in values)
 
 
 def _plain_texts(values: Iterable[Any]) -> tuple[str, ...]:

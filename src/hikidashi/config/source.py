@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import cast
 
 import yaml
 
+from ..common.json import is_list, is_object
 from ..errors import ConfigError
 
 __all__ = ["ConfigNode", "Problems", "parse_toml", "parse_yaml", "read_text"]
@@ -128,7 +128,7 @@ class _Tree:
     def node(self, node: yaml.Node, key: str) -> ConfigNode:
         line = node.start_mark.line + 1
         if isinstance(node, yaml.SequenceNode):
-            items = cast("list[yaml.Node]", node.value)
+            items: list[yaml.Node] = node.value
             return ConfigNode([], line, items=tuple(self._item(item, key) for item in items))
         if isinstance(node, yaml.MappingNode):
             return ConfigNode({}, line, self._section(node, key))
@@ -144,7 +144,8 @@ class _Tree:
         if id(node) in self._sections:  # an alias, or a section inside itself
             return self._sections[id(node)]
         section = self._sections[id(node)] = {}
-        for name_node, value_node in cast("list[tuple[yaml.Node, yaml.Node]]", node.value):
+        pairs: list[tuple[yaml.Node, yaml.Node]] = node.value
+        for name_node, value_node in pairs:
             line = name_node.start_mark.line + 1
             if name_node.tag == _MERGE:
                 self._problems.add("Merge keys (`<<`) are not read here. Write the values out.", key, line)
@@ -165,7 +166,7 @@ class _Tree:
 
     def _scalar(self, node: yaml.Node, key: str) -> object:
         try:
-            value = cast("object", self._loader.construct_object(node))  # pyright: ignore[reportUnknownMemberType]
+            value: object = self._loader.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
         except (yaml.constructor.ConstructorError, ValueError):  # an unknown tag; 2026-99-99, which looks like a date
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
             self._problems.add(
@@ -201,19 +202,17 @@ def parse_toml(text: str, path: str) -> ConfigNode:
 
 def _node(value: object, key: str, lines: dict[str, int]) -> ConfigNode:
     line = lines.get(key)
-    if isinstance(value, dict):
-        inside = cast("dict[str, object]", value)
-        section = {name: _node(item, f"{key}.{name}" if key else name, lines) for name, item in inside.items()}
+    if is_object(value):
+        section = {name: _node(item, f"{key}.{name}" if key else name, lines) for name, item in value.items()}
         return ConfigNode({}, line, section)
-    if isinstance(value, list):
-        return ConfigNode([], line, items=tuple(map(_item, cast("list[object]", value))))
+    if is_list(value):
+        return ConfigNode([], line, items=tuple(map(_item, value)))
     return ConfigNode(value, line)
 
 
 def _item(value: object) -> object:
-    if isinstance(value, dict | list):
-        return type(cast("object", value))()
-    return value
+    empty: object = {} if is_object(value) else []
+    return empty if is_object(value) or is_list(value) else value
 
 
 def _lines(text: str) -> dict[str, int]:

@@ -1,10 +1,12 @@
-"""The chat as a person has it: the real strands agent and tavily-python behind a pseudo-terminal."""
+"""`hikidashi chat` in a terminal, in a pipe and for programs: its start, its answers, its conversations."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -209,3 +211,178 @@ def test_a_config_that_cannot_be_used_is_one_line(chat: Start) -> None:
     assert done.returncode == 1
     assert "agent.engine" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+_HELD = """
+import sys
+
+class Held:
+    def find_spec(self, name, path=None, target=None):
+        if name == "strands.models.anthropic":
+            sys.meta_path.remove(self)
+            open({gate!r}).read()
+
+sys.meta_path.insert(0, Held())
+"""
+
+
+def test_a_person_types_while_the_framework_is_imported(chat: Start, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    (tmp_path / "sitecustomize.py").write_text(_HELD.format(gate=str(gate)))
+    talk = chat([say("Here I am.")])
+    terminal = talk.in_terminal(anew=True, PYTHONPATH=str(tmp_path))
+    terminal.shows("> ")
+    terminal.types("/help")
+    terminal.shows("/clear")
+    terminal.shows("> ")
+    terminal.types("Hello?")
+    terminal.shows("thinking")
+    terminal.presses("\x03")
+    terminal.shows("Stopped.")
+    terminal.shows("> ")
+    terminal.types("Are you there?")
+    terminal.shows("thinking")
+    assert talk.model.requests == []
+    gate.write_text("")
+    terminal.shows("Here I am.")
+    terminal.shows("> ")
+    terminal.types("/quit")
+    assert terminal.ends() == 0
+    assert [request.text for request in talk.model.requests] == ["Are you there?"]
+
+
+def test_a_framework_that_turns_out_broken_is_told_to_whoever_asks_and_ends_the_chat(
+    chat: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "anthropic.py").write_text("raise ImportError('half installed')\n")
+    terminal = chat([]).in_terminal(anew=True, PYTHONPATH=str(tmp_path))
+    terminal.shows("> ")
+    terminal.types("Hello?")
+    terminal.shows("error: `anthropic` is not installed. Run: pip install 'hikidashi[anthropic]'")
+    assert terminal.ends() == 1
+    assert "Traceback" not in terminal.text
+
+
+def test_whoever_leaves_before_it_turns_out_broken_has_left(chat: Start, tmp_path: Path) -> None:
+    (tmp_path / "anthropic.py").write_text("raise ImportError('half installed')\n")
+    terminal = chat([]).in_terminal(anew=True, PYTHONPATH=str(tmp_path))
+    terminal.shows("> ")
+    terminal.types("/quit")
+    terminal.shows("Bye.")
+    assert terminal.ends() == 0
+    assert "error" not in terminal.text
+
+
+def test_a_missing_key_is_told_before_the_prompt(chat: Start) -> None:
+    talk = chat([])
+    talk.config.write_text(talk.config.read_text().replace("  api_key: sk-test\n", ""))
+    terminal = talk.in_terminal()
+    assert terminal.ends() == 1
+    assert "agent.api_key" in terminal.text
+    assert "> " not in terminal.text
+
+
+def test_a_search_without_its_key_is_told_before_the_prompt(chat: Start) -> None:
+    talk = chat([])
+    talk.config.write_text(talk.config.read_text().replace("api_key: ${TAVILY_API_KEY}", "api_key: ${NO_SUCH_KEY}"))
+    terminal = talk.in_terminal()
+    terminal.shows("> ")
+    assert terminal.text.startswith("warning: tools.web_search is enabled but has no api_key")
+    terminal.types("/quit")
+    assert terminal.ends() == 0
+
+
+@pytest.mark.parametrize("options", [("--once", "Hello?"), ("--json",), ()])
+def test_without_a_person_who_types_a_broken_framework_is_exit_code_1(
+    chat: Start, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "anthropic.py").write_text("raise ImportError('half installed')\n")
+    done = chat([]).piped(*options, typed=b"Hello?\n", anew=True, PYTHONPATH=str(tmp_path))
+    expected = "error: `anthropic` is not installed. Run: pip install 'hikidashi[anthropic]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
+
+
+@pytest.fixture
+def nothing_set_up(chat: Start) -> Any:
+    talk = chat([])
+    talk.config.write_text("agent: {engine: claude-code, language: en}\n")
+    return talk
+
+
+def test_it_is_said_before_the_prompt_what_is_missing_and_what_to_do(nothing_set_up: Any) -> None:
+    terminal = nothing_set_up.in_terminal(CLAUDE_CONFIG_DIR=str(nothing_set_up.home))
+    assert terminal.ends() == 1
+    told = " ".join(terminal.text.split())
+    assert "Claude Code is not logged in, and there is no API key." in told
+    for way_out in ("run `claude` and log in", "set ANTHROPIC_API_KEY", "config.yaml", "`hikidashi doctor`"):
+        assert way_out in told
+    assert "> " not in terminal.text
+
+
+def test_a_question_for_a_script_is_answered_with_the_same_words(nothing_set_up: Any) -> None:
+    done = nothing_set_up.piped("--once", "How?", CLAUDE_CONFIG_DIR=str(nothing_set_up.home), LANG="C.UTF-8")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith(f"error: {nothing_set_up.config}: Claude Code is not logged in")
+    assert "ask the operator" not in done.stderr
+
+
+SEARCH = call("web_search", {"query": "Python"})
+ENGINES = [
+    pytest.param("strands", "web_search", id="strands"),
+    pytest.param("claude-code", "tavily_search", id="claude-code", marks=pytest.mark.cli),
+]
+
+
+@pytest.mark.parametrize(("engine", "tool"), ENGINES)
+def test_a_wrong_key_is_told_and_is_exit_code_1(chat: Start, engine: str, tool: str) -> None:
+    talk = chat([call(tool, {"query": "Python"}), say("I could not search.")] * 2)
+    talk.config.write_text(talk.config.read_text().replace("engine: strands", f"engine: {engine}"))
+    done = talk.piped("--once", "How?", TAVILY_API_KEY="tvly-wrong")
+    assert (done.returncode, done.stdout) == (1, "I could not search.\n")
+    assert done.stderr.startswith(f"{tool}: Python\n{tool} failed: ")
+    assert "The API key is invalid or lacks permission (HTTP 401). Check the key." in done.stderr
+    assert "tvly-wrong" not in done.stderr
+    as_json = talk.piped("--once", "How?", "--json", TAVILY_API_KEY="tvly-wrong")
+    (returned,) = [line for line in map(json.loads, as_json.stdout.splitlines()) if line["event"] == "tool_returned"]
+    assert (as_json.returncode, returned["ok"]) == (1, False)
+    assert "Check the key." in returned.get("reason", returned["text"])
+
+
+def test_a_terminal_marks_it_and_says_why(chat: Start) -> None:
+    terminal = chat([SEARCH, say("I could not search.")]).in_terminal(TAVILY_API_KEY="tvly-wrong")
+    terminal.types("How?")
+    terminal.shows("● web_search  Python")
+    assert "✓" not in terminal.shows("The API key is invalid")
+    assert "✗" in terminal.text
+    terminal.shows("I could not search.")
+    terminal.shows("> ")
+    terminal.types("/quit")
+    assert terminal.ends() == 0
+
+
+def test_a_tool_that_worked_at_last_is_no_failure(chat: Start) -> None:
+    talk = chat([call("web_search", {"query": " "}), SEARCH, say("Found.")])
+    done = talk.piped("--once", "How?")
+    assert (done.returncode, done.stdout) == (0, "Found.\n")
+    assert "web_search failed: Please enter a search query" in done.stderr
+
+
+def test_questions_of_a_pipe_that_get_no_answer_are_exit_code_1(chat: Start) -> None:
+    assert chat([SEARCH, say("No.")]).piped(typed=b"How?\n", TAVILY_API_KEY="tvly-wrong").returncode == 1
+
+
+def test_a_model_that_repeats_the_key_brings_it_into_no_message_and_no_log(chat: Start) -> None:
+    talk = chat([fault.status(400, "invalid_request_error", "sk-test is no key")])
+    done = talk.piped("--once", "How?")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "*** is no key" in done.stderr
+    log = (talk.home / "state" / "hikidashi" / "chat.log").read_text()
+    assert "*** is no key" in log
+    assert "sk-test" not in done.stderr + log
+
+
+def test_whoever_sits_at_the_terminal_is_told_where_the_key_is(chat: Start) -> None:
+    done = chat([fault.status(401, "authentication_error", "invalid x-api-key")]).piped("--once", "How?")
+    assert "Check `agent.api_key` in the config file, or the key in the environment" in done.stderr
+    assert "the operator" not in done.stderr

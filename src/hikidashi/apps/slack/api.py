@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from ...common.json import as_object
 from ...errors import MissingExtra, SlackError
 from ...web.redact import redacted
 
@@ -73,7 +74,7 @@ class SlackAPI:
         # By default, the SDK posts a message again after a lost connection.
         self.client = AsyncWebClient(token=token, base_url=base_url, session=self._session, retry_handlers=[])
         self.client.proxy = proxy_for(base_url)
-        self._untyped = cast("Any", self.client)  # the SDK's methods are only partly typed
+        self._untyped: Any = self.client  # the SDK's methods are only partly typed
         self._patience = patience
         self._resume_at: dict[str, float] = {}
 
@@ -130,13 +131,13 @@ class SlackAPI:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             code = "unreachable" if unsent else "connection_lost"
             raise SlackError(method, code, detail=self._clean(str(error)) or type(error).__name__) from error
-        return cast("dict[str, Any]", answer.data)
+        return answer.data
 
     def _refusal(self, method: str, error: SlackApiError) -> SlackError:
         response: Any = error.response  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         status = int(getattr(response, "status_code", None) or getattr(response, "status", 0))
         body: object = getattr(response, "data", None)
-        fields = cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+        fields = as_object(body)
         if status == 429 or fields.get("error") == "ratelimited":
             self._resume_at[method] = time.monotonic() + _retry_after(response.headers)
             return SlackError(method, "ratelimited")
@@ -226,7 +227,7 @@ class SlackSocket:
         self._handler = AsyncSocketModeHandler(
             self._app(client), self._app_token, web_client=client, ping_interval=self._ping_seconds
         )
-        socket = cast("Any", self._handler.client)  # the SDK's attributes are only partly typed
+        socket: Any = self._handler.client  # the SDK's attributes are only partly typed
         socket.wss_uri = opened["url"]
         socket.proxy = client.proxy
         greeted = asyncio.Event()
@@ -253,7 +254,7 @@ class SlackSocket:
             with suppress(asyncio.CancelledError):
                 await watching
         if handler is not None:
-            socket = cast("Any", handler.client)
+            socket: Any = handler.client
             await socket.close()
             # close() cancels its tasks without waiting for them.
             tasks = [socket.message_processor, socket.current_session_monitor, socket.message_receiver]
@@ -285,7 +286,8 @@ class SlackSocket:
         async def on_event(body: dict[str, Any]) -> None:
             self._on_event(body)
 
-        cast("Any", app).event(re.compile(".*"))(on_event)
+        untyped: Any = app
+        untyped.event(re.compile(".*"))(on_event)
         return app
 
     async def _renew_address(self, socket: Any) -> None:

@@ -8,8 +8,9 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
+from ...common.json import as_list, as_object
 from ...errors import SlackError
 from ..responder import Message
 from .api import Identity, SlackAPI
@@ -139,7 +140,7 @@ class ThreadReader:
             )
             for message in page.get("messages", []):
                 yield message
-            cursor = str(_object(page, "response_metadata").get("next_cursor") or "")
+            cursor = str(as_object(page.get("response_metadata")).get("next_cursor") or "")
             if not cursor:
                 return
 
@@ -159,7 +160,7 @@ class ThreadReader:
             return Message(role="assistant", text=markdown_of(_UNFINISHED.sub("", written)))
         called = re.compile(rf"^\s*<@{re.escape(self._me.user_id)}(?:\|[^<>]*)?>[\s,:、，：]*")
         text = text_of(called.sub("", written), self._names)
-        attached = cast("list[dict[str, Any]]", message.get("files") or [])
+        attached = as_list(message.get("files"))
         files = " ".join(f"[{file.get('name') or 'file'}]" for file in attached)
         return Message(role="user", text=f"{text} {files}".strip(), author=self._author(message))
 
@@ -167,7 +168,7 @@ class ThreadReader:
         user = message.get("user")
         if user:
             return self._names.get(user, user)
-        return message.get("username") or _object(message, "bot_profile").get("name")
+        return message.get("username") or as_object(message.get("bot_profile")).get("name")
 
     async def _learn_names(self, messages: list[dict[str, Any]]) -> None:
         speakers = {str(one["user"]) for one in messages if one.get("user")}
@@ -191,14 +192,9 @@ class ThreadReader:
             if error.code in _NEVER_KNOWN:
                 self._names[user] = user
             return
-        person = _object(answer, "user")
-        shown = _object(person, "profile").get("display_name")
+        person = as_object(answer.get("user"))
+        shown = as_object(person.get("profile")).get("display_name")
         self._names[user] = shown or person.get("real_name") or person.get("name") or user
-
-
-def _object(parent: dict[str, Any], name: str) -> dict[str, Any]:
-    value: object = parent.get(name)
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _time(ts: str) -> tuple[int, int]:
