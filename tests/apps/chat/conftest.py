@@ -75,6 +75,7 @@ class Terminal:
     def __init__(self, forks: Forks, arguments: list[str], environment: dict[str, str], *, anew: bool) -> None:
         self._forks = forks
         self._keys, end = pty.openpty()
+        self.resizes(80)  # before the start: a signal later would draw the prompt once more
         self._process = forks.start(arguments, environment, [os.ttyname(end)] * 3, anew=anew)
         self._code: int | None = None
         self._raw = b""

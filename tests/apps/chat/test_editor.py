@@ -107,7 +107,6 @@ def test_an_entry_of_several_lines_comes_back_whole_in_the_next_chat(chat: Start
 
 def test_a_window_that_becomes_narrower_keeps_no_row_of_the_old_prompt(chat: Start) -> None:
     terminal = chat([]).in_terminal()
-    terminal.resizes(80)
     terminal.shows("> ")
     terminal.presses("x" * 98)
     terminal.shows("x" * 20)

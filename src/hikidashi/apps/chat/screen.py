@@ -232,11 +232,16 @@ def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+_BLANK_LINES_BEFORE = re.compile(r"\A(?:[ \t]*\n)+")
+_BLANK_LINES_AFTER = re.compile(r"(?:\n[ \t]*)+\Z")
+_GOES_ON = {"bullet_list_open", "ordered_list_open", "code_block"}
+
+
 class MarkdownBlocks:
     """Takes Markdown in pieces and returns complete blocks: paragraphs, lists, headings, fenced code.
 
-    A block is complete at a blank line or when the next one begins; a list, which may go on after a blank line, only
-    when the next block begins.
+    A block is complete at a blank line or when the next one begins; a list or indented code, which may go on after a
+    blank line, only when the next block begins.
     """
 
     def __init__(self) -> None:
@@ -245,28 +250,28 @@ class MarkdownBlocks:
 
     def feed(self, text: str) -> list[str]:
         """The blocks that `text` completes."""
-        self.rest += text
+        self.rest = _BLANK_LINES_BEFORE.sub("", self.rest + text)
         if "\n" not in text:
             return []
         *lines, unfinished = self.rest.split("\n")
         tokens = _top_level("\n".join([*lines, ""]))
         spans = [token.map for token in tokens if token.map]
         complete = len(spans) - 1
-        if spans and spans[-1][1] < len(lines) and not tokens[-1].type.endswith("_list_open"):
+        if spans and spans[-1][1] < len(lines) and tokens[-1].type not in _GOES_ON:
             complete += 1
         if complete < 1:
             return []
         # What has no token, such as the address of a reference, stays with the block before it.
         bounds = [0, *(start for start, _ in spans[1:]), len(lines)][: complete + 1]
         self.rest = "\n".join([*lines[bounds[-1] :], unfinished])
-        return ["\n".join(lines[start:end]).strip("\n") for start, end in pairwise(bounds)]
+        return [_BLANK_LINES_AFTER.sub("", "\n".join(lines[start:end])) for start, end in pairwise(bounds)]
 
     def finish(self) -> list[str]:
         """The last block, complete or not; the next `feed` starts a new text."""
         blocks = self.feed("\n\n")
         rest, self.rest = self.rest.removesuffix("\n\n"), ""
         is_code = any(token.type == "fence" for token in _top_level(rest))
-        return [*blocks, rest if is_code else rest.rstrip("\n")] if rest.strip() else blocks
+        return [*blocks, rest if is_code else _BLANK_LINES_AFTER.sub("", rest)] if rest.strip() else blocks
 
 
 def _top_level(markdown: str) -> list[Token]:
