@@ -116,9 +116,28 @@ async def test_what_a_tool_raises_is_an_error_answer_and_logged(caplog: pytest.L
 
 
 async def test_an_output_schema_that_the_answer_breaks_is_told() -> None:
-    async with Client(to_mcp([tool(output_schema={"type": "object", "properties": {}})])) as client:
+    async with Client(to_mcp([tool(output_schema=OPEN)])) as client:
         (back,) = await from_mcp(client)
         assert "promises" in (await back.call({})).text
+
+
+async def test_an_error_owes_nothing_to_the_output_schema() -> None:
+    async with Client(to_mcp([tool(ToolResult.error("Not there."), output_schema=OPEN)])) as client:
+        (back,) = await from_mcp(client)
+        assert await back.call({}) == ToolResult.error("Not there.")
+
+
+async def test_a_tool_that_waited_for_a_cancelled_task_has_failed_and_the_server_lives_on() -> None:
+    async def call(_: dict[str, Any]) -> ToolResult:
+        waiting = asyncio.create_task(asyncio.sleep(60))
+        waiting.cancel()
+        await waiting
+        raise AssertionError
+
+    async with Client(to_mcp([tool(call=call)])) as client:
+        (back,) = await from_mcp(client)
+        for _ in range(2):
+            assert await back.call({}) == ToolResult.error("Tool 't' failed. CancelledError: ")
 
 
 async def test_a_server_takes_tools_of_its_own_beside_ours() -> None:

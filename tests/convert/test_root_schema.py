@@ -67,6 +67,10 @@ REWRITTEN: list[tuple[dict[str, Any], dict[str, Any]]] = [
             },
         },
     ),
+    (
+        {"allOf": [{"patternProperties": {"^a": {}}, "additionalProperties": False}], "required": ["a"]},
+        {"type": "object", "patternProperties": {"^a": {}}, "additionalProperties": False, "required": ["a"]},
+    ),
     ({"allOf": []}, {"type": "object"}),
     ({"allOf": [True, {"$ref": "#/$defs/Node"}], "description": "d"}, {**NODE, "description": "d"}),
     ({"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}, NODE),
