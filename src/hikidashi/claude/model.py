@@ -80,7 +80,7 @@ class ClaudeCodeModel(Model[Any]):
         timeout: float | None = 600.0,
         max_turns: int | None = None,
         max_budget_usd: float | None = None,
-        max_retries: int = 2,
+        max_retries: int = 2,  # Claude Code itself takes 10, also after a refused key
         working_directory: str | Path | None = None,
         permission_mode: PermissionMode = "dontAsk",
         allowed_tools: Sequence[str] = (),

@@ -46,25 +46,6 @@ except ImportError:  # pragma: no cover - tests with the pinned versions notice 
         return None
 
 
-def deps_of_request(tools: Iterable[Any], run: RunContext[Any] | None, registered: object) -> object:
-    """The `ctx.deps` of `tools`: `agent.run(deps=...)` wins over `set_agent_toolsets(deps=...)`.
-
-    Raises:
-        UnsupportedDepsTypeError: a tool takes a context, and the deps of the run cannot be serialised.
-        MissingDepsError: a tool needs deps, and there are none.
-    """
-    with_context = [tool for tool in tools if takes_context(tool)]
-    if not with_context:
-        return None
-    deps = registered if run is None or run.deps is None else run.deps
-    if deps is None:
-        for tool in with_context:
-            if (wanted := wanted_deps(tool)) is not None:
-                raise MissingDepsError(tool.name, wanted)
-    check_deps(deps)
-    return deps
-
-
 class CallOrder:
     """Starts calls in order; one that runs alone waits for all before it, and all after it wait for it.
 
@@ -225,7 +206,7 @@ class AgentTools:
             names=parameters.tool_defs,
         )
         guard = Guard(tally, {wire for wire, name in parked.names.items() if name not in parked.restricted})
-        deps = self._deps_for(run_here, run)
+        deps = self._deps_for(run_here, run) if run_here else None
         servers = {parked.server_name: parked.config()} if parked.names else {}
         if (config := self.server_with(run_here, deps=deps, guard=guard, run=run)) is not None:
             servers[self._server_name] = config
@@ -248,9 +229,24 @@ class AgentTools:
         return next(iter(self._servers), mcp_integration.DEFAULT_SERVER_NAME)
 
     def _deps_for(self, tools: Sequence[ToolDefinition], run: RunContext[Any] | None) -> object:
+        """The `ctx.deps` of `tools`: `agent.run(deps=...)` wins over `set_agent_toolsets(deps=...)`.
+
+        Raises:
+            UnsupportedDepsTypeError: a tool takes a context, and the deps of the run cannot be serialised.
+            MissingDepsError: a tool needs deps, and there are none.
+        """
         registered = mcp_integration.registered_tools(self._toolsets or [])
         offered = [registered[tool.name] for tool in tools if tool.name in registered]
-        return deps_of_request(offered, run, self._deps)
+        with_context = list(filter(takes_context, offered))
+        if not with_context:
+            return None
+        deps = self._deps if run is None or run.deps is None else run.deps
+        if deps is None:
+            for tool in with_context:
+                if (wanted := wanted_deps(tool)) is not None:
+                    raise MissingDepsError(tool.name, wanted)
+        check_deps(deps)
+        return deps
 
     def _is_disallowed(self, tool: ToolDefinition) -> bool:
         if not self._restrictions.disallows(tool.name):

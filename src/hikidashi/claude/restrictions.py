@@ -131,6 +131,7 @@ class Restrictions:
         names = (tool, *(f"mcp__{shown_name(server)}__{shown_name(tool)}" for server in self.servers))
         # `mcp__server` stands for each of its tools, as in Claude Code's own rules.
         whole_server = pattern.startswith("mcp__") and "__" not in pattern[5:]
+        # Names of tools are case-sensitive on every system; `fnmatch` follows that of the file system.
         return any(
             pattern == name or fnmatchcase(name, pattern) or (whole_server and name.startswith(f"{pattern}__"))
             for name in names

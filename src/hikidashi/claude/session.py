@@ -264,7 +264,7 @@ class Session:
         """Whether the CLI was started before the request that it answers now, and may have ended since."""
         self._spent_usd = 0.0
         self._model_name = options.model or "default"
-        self._stderr: deque[str] = deque(maxlen=50)
+        self._stderr: deque[str] = deque(maxlen=50)  # the last lines say why it ended
         stderr = self._with_stderr_kept(options.stderr)
         self._client = ClaudeSDKClient(replace(options, stderr=stderr, hooks=self._with_end_of_turn(options.hooks)))
         self._resources = resources

@@ -200,7 +200,7 @@ def thinking(level: ThinkingLevel | None) -> Thinking:
             return {"thinking": {"type": "disabled"}}
         case True:
             return {"thinking": {"type": "adaptive"}}
-        case "minimal":
+        case "minimal":  # lower than any effort of Claude
             return {"thinking": {"type": "adaptive"}, "effort": "low"}
         case effort:
             return {"thinking": {"type": "adaptive"}, "effort": effort}
