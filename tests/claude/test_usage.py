@@ -12,7 +12,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.usage import RequestUsage
 from tests.support import ClaudeCode
 
-from hikidashi.claude.stream import UsageCount
+from hikidashi.claude.limits import UsageCount
 from hikidashi.testing import MessagesServer, say
 
 REPORTED: Any = {

@@ -558,6 +558,8 @@ async def test_results_become_values(result: ToolResult, content: Any) -> None:
 async def test_the_meta_of_a_result_is_metadata_of_the_return() -> None:
     part = await gives(ToolResult(content=(text("a"),), meta={"k": 1}))
     assert (part.content, part.metadata) == ("a", {"k": 1})
+    both = {"k": 1, PYDANTIC_AI_META: {"metadata": {"own": 2}}}
+    assert from_result(ToolResult(content=(text("a"),), meta=both)).metadata == both
 
 
 async def test_a_blob_without_a_type_is_still_a_file() -> None:

@@ -18,6 +18,7 @@ from pydantic_ai.exceptions import ModelRetry, UnexpectedModelBehavior
 from pydantic_ai.tools import RunContext
 from pydantic_ai.usage import RequestUsage, RunUsage, UsageLimits
 
+from ..common.json import is_mapping
 from ..errors import ClaudeCodeLimitError
 
 DEFAULT_MAX_TURNS = 50
@@ -86,8 +87,7 @@ class Guard:
         self._max_turns: int | None = None
         self._turns = 0
         self._calls = self._leaves = False
-        self._used = RequestUsage()
-        self._message: dict[str, int] = {}
+        self._used = UsageCount()
         self._running = 0
         self._ended = False
         self._unanswered: list[asyncio.Future[None]] = []
@@ -99,7 +99,7 @@ class Guard:
     def begin(self, run: RunContext[Any] | None, max_turns: int | None) -> None:
         """Start to count for a request of `run`."""
         self._tally.next_request(self._turns)
-        self._turns, self._used, self._run = 0, RequestUsage(), run
+        self._turns, self._used, self._run = 0, UsageCount(), run
         self._max_turns = DEFAULT_MAX_TURNS if run is None and max_turns is None else max_turns
 
     def turns_left(self) -> int | None:
@@ -136,13 +136,13 @@ class Guard:
                 self._tally.next_turn()
                 self._turns += 1
                 self._calls = self._leaves = False
-                self._message = {}
-                self._add_usage(message.get("usage") or {})
+                self._used.begin_message()
+                self._used.report(message.get("usage") or {})
             case {"type": "content_block_start", "content_block": {"type": "tool_use", "name": name}}:
                 self._calls = True
                 self._leaves = self._leaves or name in self._parked
             case {"type": "message_delta"}:
-                self._add_usage(event.get("usage") or {})
+                self._used.report(event.get("usage") or {})
                 # An answer and a parked call end this request, and then pydantic-ai itself looks at the limits.
                 if self._calls and not self._leaves:
                     self._check_next_turn()
@@ -151,7 +151,7 @@ class Guard:
 
     def _check_next_turn(self) -> None:
         if self._run is not None:
-            self._limits.check_per_request_input_tokens(_input_tokens(self._message))
+            self._limits.check_per_request_input_tokens(self._used.message().input_tokens)
             self._limits.check_tokens(self._usage())
             self._limits.check_before_request(self._usage())
         if self._max_turns is not None and self._turns >= self._max_turns:
@@ -160,16 +160,9 @@ class Guard:
     def _usage(self) -> RunUsage:
         """The usage of the run, with this request."""
         usage = copy(self._run.usage) if self._run is not None else RunUsage()
-        usage.incr(self._used)
+        usage.incr(self._used.total())
         usage.requests += self._tally.extra_requests + self._turns
         return usage
-
-    def _add_usage(self, usage: Mapping[str, Any]) -> None:
-        """Add the usage of one message; each report replaces the one before for the same message."""
-        before = self._message
-        self._message = before | {name: value for name, value in usage.items() if isinstance(value, int)}
-        self._used.input_tokens += _input_tokens(self._message) - _input_tokens(before)
-        self._used.output_tokens += self._message.get("output_tokens", 0) - before.get("output_tokens", 0)
 
     @property
     def _limits(self) -> UsageLimits:
@@ -221,6 +214,57 @@ class Guard:
         await answer
 
 
-def _input_tokens(usage: Mapping[str, int]) -> int:
-    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    return sum(usage.get(name, 0) for name in names)
+_TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+# A part of the tokens above, and where the API reports it. An hour in the cache has another price than five minutes.
+_PARTS = {
+    "ephemeral_1h_input_tokens": "cache_creation",
+    "thinking_tokens": "output_tokens_details",
+    "web_search_requests": "server_tool_use",
+}
+
+
+class UsageCount:
+    """The usage of all messages of one answer. Each report replaces the one before for the same message."""
+
+    def __init__(self) -> None:
+        self._earlier: dict[str, int] = {}
+        self._message: dict[str, int] = {}
+
+    def begin_message(self) -> None:
+        """Count what follows for another message."""
+        self._earlier = self._details()
+        self._message = {}
+
+    def report(self, usage: Mapping[str, Any]) -> None:
+        """Count what the API reports for the message."""
+        found = {name: usage.get(name) for name in _TOKENS}
+        for name, place in _PARTS.items():
+            if is_mapping(inside := usage.get(place)):
+                found[name] = inside.get(name) or None
+        self._message |= {name: value for name, value in found.items() if isinstance(value, int)}
+
+    def total(self) -> RequestUsage:
+        """The sum of all messages."""
+        return _usage_of(self._details())
+
+    def message(self) -> RequestUsage:
+        """The usage of the newest message."""
+        return _usage_of(self._message)
+
+    def _details(self) -> dict[str, int]:
+        names = [*self._earlier, *(name for name in self._message if name not in self._earlier)]
+        return {name: self._earlier.get(name, 0) + self._message.get(name, 0) for name in names}
+
+
+def _usage_of(details: dict[str, int]) -> RequestUsage:
+    read, written = details.get("cache_read_input_tokens", 0), details.get("cache_creation_input_tokens", 0)
+    return RequestUsage(
+        input_tokens=details.get("input_tokens", 0) + read + written,
+        output_tokens=details.get("output_tokens", 0),
+        output_reasoning_tokens=details.get("thinking_tokens", 0),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        cache_write_1h_tokens=min(details.get("ephemeral_1h_input_tokens", 0), written),
+        details=details,
+    )

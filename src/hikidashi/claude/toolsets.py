@@ -61,22 +61,18 @@ class Unwrapped:
         return again
 
 
-def sources(given: object) -> Iterator[Unwrapped]:
+def has_tools(source: object) -> bool:
+    """Whether `source` has `tools` by name."""
+    return isinstance(getattr(source, "tools", None), Mapping)
+
+
+def sources(given: Any, rename: Rename = str) -> Iterator[Unwrapped]:
     """The toolsets and tools of agents, toolsets, tools, functions, and lists and mappings of these.
 
     Raises:
         Unsupported: a toolset lists its tools only in a run, or changes how they are called.
         ToolValidationError: a function cannot become a tool.
     """
-    yield from _sources(given, str)
-
-
-def has_tools(source: object) -> bool:
-    """Whether `source` has `tools` by name."""
-    return isinstance(getattr(source, "tools", None), Mapping)
-
-
-def _sources(given: Any, rename: Rename) -> Iterator[Unwrapped]:
     if has_tools(given):
         yield Unwrapped(given, rename)
     elif _is_agent(given):
@@ -111,7 +107,7 @@ def _is_toolset(given: object) -> TypeGuard[AbstractToolset[Any]]:
 
 def _each(items: Iterable[object], rename: Rename) -> Iterator[Unwrapped]:
     for item in items:
-        yield from _sources(item, rename)
+        yield from sources(item, rename)
 
 
 def _of_toolset(toolset: AbstractToolset[Any], rename: Rename) -> Iterator[Unwrapped]:
@@ -121,12 +117,12 @@ def _of_toolset(toolset: AbstractToolset[Any], rename: Rename) -> Iterator[Unwra
         yield from _each(toolset.toolsets, rename)
     elif isinstance(toolset, PrefixedToolset) and kind is PrefixedToolset:
         prefix = toolset.prefix
-        yield from _sources(toolset.wrapped, lambda name: rename(f"{prefix}_{name}"))
+        yield from sources(toolset.wrapped, lambda name: rename(f"{prefix}_{name}"))
     elif isinstance(toolset, RenamedToolset) and kind is RenamedToolset:
         new_names = {old: new for new, old in toolset.name_map.items()}
-        yield from _sources(toolset.wrapped, lambda name: rename(new_names.get(name, name)))
+        yield from sources(toolset.wrapped, lambda name: rename(new_names.get(name, name)))
     elif isinstance(toolset, _DEFINITIONS_ONLY) and kind in _DEFINITIONS_ONLY:
-        yield from _sources(toolset.wrapped, rename)
+        yield from sources(toolset.wrapped, rename)
     else:
         raise _refusal(toolset)
 
