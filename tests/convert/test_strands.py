@@ -123,6 +123,12 @@ async def test_structured_content_of_an_mcp_tool_comes_in() -> None:
     assert (await from_strands(Told(answer)).call({})).structured_content == {"n": 1}
 
 
+async def test_of_two_objects_none_is_the_structured_content() -> None:
+    answer: dict[str, Any] = {"status": "success", "content": [{"json": {"n": 1}}, {"json": {"m": 2}}]}
+    result = await from_strands(Told(answer)).call({})
+    assert (result.structured_content, result.text) == (None, '{"n": 1}\n{"m": 2}')
+
+
 @pytest.mark.parametrize("events", [(), ("only progress",), ({"tool_interrupt_event": {}},)])
 async def test_a_tool_that_ends_without_a_result_is_refused(events: tuple[Any, ...]) -> None:
     with pytest.raises(Unsupported, match="'told', which ended without a result"):
