@@ -69,8 +69,21 @@ FAILURES: dict[str, Answer] = {
 }
 
 
+# Claude Code reports these by their status alone; of the others it writes a text of its own.
+BY_STATUS = ["billing", "forbidden", "conflict", "too large", "unavailable", "gateway timeout"]
+
+
+@pytest.mark.parametrize("label", BY_STATUS)
+async def test_a_status_has_the_types_that_anthropic_model_gives_it(claude_code: ClaudeCode, label: str) -> None:
+    _, server = claude_code(always(FAILURES[label]))
+    async with anthropic_model(server.url) as peer:
+        theirs = await failure(peer)
+    assert isinstance(theirs, exceptions.ModelHTTPError)
+    assert pydantic_ai_types(api_failure("It said so", theirs.status_code, "sonnet")) == pydantic_ai_types(theirs)
+
+
 @pytest.mark.cli
-@pytest.mark.parametrize("label", FAILURES)
+@pytest.mark.parametrize("label", [label for label in FAILURES if label not in BY_STATUS])
 async def test_a_failure_has_the_types_that_anthropic_model_gives_it(claude_code: ClaudeCode, label: str) -> None:
     model, server = claude_code(always(FAILURES[label]))
     async with anthropic_model(server.url) as peer:
