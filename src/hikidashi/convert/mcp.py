@@ -138,7 +138,7 @@ def wire_result(result: ToolResult) -> types.CallToolResult:
     """`result` as the response to `tools/call`."""
     wire = result.to_mcp()
     if not isinstance(result.structured_content, dict):
-        wire.pop("structuredContent", None)  # before protocol 2026-07-28 only objects; the text has the same content
+        wire.pop("structuredContent", None)  # of an older server only objects; the text has the same content
         wire["content"] = list(result.blocks)
     if "_meta" in wire:
         wire["_meta"] = json.loads(json_text(wire["_meta"]))

@@ -18,9 +18,9 @@ from mcp.server import ServerRequestContext
 from mcp.server.request_state import authenticated_principal
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..errors import ServerUnavailableError
+from ..servers.revisions import is_modern_client
 from .telemetry import current_trace, within_trace
 from .upstream.requests import Behalf, reaches
 from .upstream.upstream import Turn, Upstream
@@ -38,7 +38,6 @@ __all__ = [
     "RunningCalls",
     "client_key",
     "conversation_of",
-    "is_modern",
     "missing_capability",
     "principal_of",
     "raw_meta",
@@ -82,11 +81,6 @@ class Caller(Protocol):
         ...
 
 
-def is_modern(ctx: ServerRequestContext[Any, Any]) -> bool:
-    """Whether the client speaks 2026-07-28 or later, without requests from server to client."""
-    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-
-
 def principal_of(ctx: ServerRequestContext[Any, Any]) -> str:
     """The issuer, subject and client of the access token of a request; empty where no such token is needed."""
     return authenticated_principal(ctx) or ""
@@ -100,7 +94,7 @@ def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     if ctx.request is None:
         return ctx.lifespan_context[CONNECTION]
     # Modern requests have no session, and nothing checks such a header.
-    session_id = None if is_modern(ctx) else ctx.request.headers.get("mcp-session-id")
+    session_id = None if is_modern_client(ctx) else ctx.request.headers.get("mcp-session-id")
     if session_id:
         return f"session {session_id} {principal_of(ctx)}"
     return f"{_ALONE}{ctx.request.scope.setdefault('hikidashi.request', secrets.token_hex(8))}"
@@ -113,7 +107,7 @@ def conversation_of(ctx: ServerRequestContext[Any, Any]) -> str | None:
 
 
 class DirectCaller:
-    """A client that waits for the answer to its request; up to 2025-11-25 it can be sent requests meanwhile."""
+    """A client that waits for the answer to its request; an older one can be sent requests meanwhile."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], log_level: types.LoggingLevel | None) -> None:
         self.key = client_key(ctx)
@@ -153,7 +147,7 @@ async def send_log(
     if not reaches(params.level, client.log_level):
         return
     try:
-        # Not `send_log_message`, which warns of what 2026-07-28 deprecates: older clients use it.
+        # Not `send_log_message`, which warns of what modern revisions deprecate.
         await ctx.session.send_notification(types.LoggingMessageNotification(params=params), ctx.request_id)
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client is gone
         return

@@ -1,6 +1,6 @@
-"""Calls of tools by clients since 2026-07-28, without the layers of the `mcp` package that other requests need.
+"""Calls of tools by modern clients, without the layers of the `mcp` package that other requests need.
 
-A call of that revision is self-contained: no session, no request back to the client. What does not look like an
+A call of a modern client is self-contained: no session, no request back to the client. What does not look like an
 ordinary call is left to the package, so that each refusal is written in one place.
 """
 
@@ -33,11 +33,11 @@ from mcp.shared.inbound import (
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params, progress_token_from_params
 from mcp.shared.message import MessageMetadata, ServerMessageMetadata, SessionMessage
 from mcp.shared.transport_context import TransportContext
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from starlette.requests import Request
 
 from ..servers.messages import BROKEN, FilteredStream, encoded
+from ..servers.revisions import MODERN_PROTOCOL_VERSIONS
 from .finder import OWN_TOOLS
 from .gateway import Gateway
 from .server import GatewayMCPServer
@@ -74,7 +74,7 @@ class CallContext(ABC):
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Refused: since 2026-07-28 a server sends no requests."""
+        """Refused: a modern client is sent no requests."""
         raise NoBackChannelError(method)
 
     @abstractmethod
@@ -165,7 +165,7 @@ _TRANSPORT = TransportContext(kind="jsonrpc", can_send_request=False)
 
 
 class LineCalls(FilteredStream):
-    """The stream that the package reads from: everything of `incoming` but ordinary calls since 2026-07-28.
+    """The stream that the package reads from: everything of `incoming` but ordinary modern calls.
 
     Args:
         incoming: The messages of the client.
@@ -277,7 +277,7 @@ _EVENTS = [
 
 
 class HttpCalls:
-    """Answers ordinary calls since 2026-07-28, and passes every other request to `app`.
+    """Answers ordinary modern calls, and passes every other request to `app`.
 
     Args:
         app: The application of the package.

@@ -22,6 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..common.exceptions import first_problem, is_closed_session
 from ..errors import ServerUnavailableError
+from ..servers.revisions import is_modern_client
 from .callers import (
     MOST_REQUESTS,
     Caller,
@@ -29,7 +30,6 @@ from .callers import (
     RunningCall,
     RunningCalls,
     client_key,
-    is_modern,
     unsupported_requests,
 )
 from .parked import ParkedCalls, Raw, Seal
@@ -51,7 +51,7 @@ class Forwarder:
     """Forwards requests, and the requests that servers send meanwhile.
 
     Args:
-        parked: The calls that wait for input of clients since 2026-07-28.
+        parked: The calls that wait for input of modern clients.
         seal: Distinguishes request states of these calls from those of servers.
     """
 
@@ -91,9 +91,9 @@ class Forwarder:
             return await self._parked.resume(ctx, state, responses)
         await upstream.client()
         log_level = self.levels.of(ctx)
-        if log_level is not None and is_modern(ctx):  # an older client sets it once
+        if log_level is not None and is_modern_client(ctx):  # an older client sets it once
             await upstream.set_level(log_level)
-        if is_modern(ctx) and upstream.is_modern and before is None:
+        if is_modern_client(ctx) and upstream.is_modern and before is None:
             answer = await self._send(
                 upstream, make(responses, state), DirectCaller(ctx, log_level), repeatable=repeatable
             )
@@ -110,12 +110,12 @@ class Forwarder:
                 return await self._rounds(upstream, make, caller, repeatable=repeatable)
             return await self._send(upstream, make(None, None), caller, repeatable=repeatable)
 
-        if is_modern(ctx):
+        if is_modern_client(ctx):
             return await self._parked.begin(ctx, work, log_level)
         return await work(DirectCaller(ctx, log_level))
 
     async def _rounds(self, upstream: Upstream, make: MakeRequest, caller: Caller, *, repeatable: bool) -> Raw:
-        """The final answer of a server since 2026-07-28; `caller` gives the input that it requires."""
+        """The final answer of a modern server; `caller` gives the input that it requires."""
 
         async def send(answers: types.InputResponses | None, state: str | None) -> types.InputRequiredResult | _Final:
             first = answers is None and state is None
@@ -229,7 +229,7 @@ async def _sent(
 
 
 def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
-    """`raw` without the metadata of its hop, and with the fields that 2026-07-28 requires."""
+    """`raw` without the metadata of its hop, and with the fields that modern clients require."""
     if isinstance(raw, ShapedResult):
         return raw if "_meta" not in raw else ShapedResult(_with_meta(raw, without_hop_keys(raw["_meta"])), raw.version)
     required: Raw = {"resultType": "complete"}
@@ -260,19 +260,19 @@ class LogLevels:
         self._set: OrderedDict[str, types.LoggingLevel] = OrderedDict()
 
     def set(self, client: str, level: types.LoggingLevel) -> None:
-        """Remember the level of a client up to 2025-11-25."""
+        """Remember the level of an older client."""
         self._set[client] = level
         self._set.move_to_end(client)
         while len(self._set) > _MOST_CLIENTS:
             self._set.popitem(last=False)
 
     def of_client(self, client: str) -> types.LoggingLevel:
-        """The level of a client up to 2025-11-25; `info` unless it set one."""
+        """The level of an older client; `info` unless it set one."""
         return self._set.get(client, _UNLESS_SET)
 
     def of(self, ctx: ServerRequestContext[Any, Any]) -> types.LoggingLevel | None:
         """The minimum level of log messages during this request; None for no messages."""
-        if not is_modern(ctx):
+        if not is_modern_client(ctx):
             return self.of_client(client_key(ctx))
         level = cast("dict[str, Any]", ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
         return level if level in LEVELS else None

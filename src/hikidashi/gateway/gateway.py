@@ -25,9 +25,10 @@ from ..config.gateway import GatewayOptions, ServerOptions
 from ..errors import ServerUnavailableError, ToolValidationError
 from ..search.log import Recorder
 from ..servers.config import McpServer
+from ..servers.revisions import is_modern_client
 from ..tokens import estimate_tokens
 from .auth.logins import Logins, ServerLogin, takes_login
-from .callers import client_key, is_modern, principal_of
+from .callers import client_key, principal_of
 from .finder import OWN_TOOLS, Finder, SearchAnswer, own_tools, servers_summary
 from .first_lists import FirstLists, ListingCache
 from .forward import Forwarder
@@ -90,7 +91,7 @@ class Gateway:
         self._stack = AsyncExitStack()
         self._events: anyio.Event | None = None
         self.sessions: dict[str, tuple[ServerSession, str]] = {}
-        """Clients up to 2025-11-25 that notifications are sent to, each with its principal."""
+        """Older clients that notifications are sent to, each with its principal."""
         self.subscribers: dict[str, set[str]] = {}
         """Which clients, and streams of clients, watch a resource."""
         self._pending: list[ServerEvent] = []
@@ -264,8 +265,8 @@ class Gateway:
         return name in self._confirmed
 
     def remember_client(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        """Send notifications to the client of a request; one since 2026-07-28 listens by itself."""
-        if is_modern(ctx):
+        """Send notifications to the client of a request; a modern one listens by itself."""
+        if is_modern_client(ctx):
             return
         key = client_key(ctx)
         self.sessions.pop(key, None)

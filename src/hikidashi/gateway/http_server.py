@@ -165,7 +165,7 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
 def _inconsistent(headers: _Headers, body: bytes) -> Response | None:
     """An error response if the headers that proxies route by do not match the body.
 
-    The `mcp` package compares them for 2026-07-28 only, and a request may leave out its revision.
+    The `mcp` package compares them for modern revisions only, and a request may leave out its revision.
     """
     duplicated = find_duplicated_routing_header(headers.items())
     method, name = headers.get(MCP_METHOD_HEADER), headers.get(MCP_NAME_HEADER)

@@ -1,4 +1,4 @@
-"""Calls to servers up to 2025-11-25 that send requests meanwhile, for clients since 2026-07-28.
+"""Calls to older servers that send requests meanwhile, for modern clients.
 
 Such a server sends a request and waits. The client gets `input_required` instead of a result, with a sealed state; it
 calls again with its responses, and the waiting call continues.

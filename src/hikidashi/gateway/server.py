@@ -58,7 +58,7 @@ class GatewayMCPServer(Server[Any]):
             **raw,
         )
         self.middleware[:] = [RequestSpans()]
-        # Not in the constructor, which warns of what 2026-07-28 deprecates: older clients use it.
+        # Not in the constructor, which warns of what modern revisions deprecate: older clients use it.
         self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
         self.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, self._roots_changed)

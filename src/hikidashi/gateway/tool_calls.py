@@ -16,7 +16,8 @@ from mcp.server.request_state import authenticated_principal
 
 from ..errors import ServerUnavailableError, ToolSearchError
 from ..search.log import FoundBy, Recorder, SearchLog, record_call
-from .callers import Caller, Context, client_key, conversation_of, is_modern, principal_of, raw_meta, refuse_cursor
+from ..servers.revisions import is_modern_client
+from .callers import Caller, Context, client_key, conversation_of, principal_of, raw_meta, refuse_cursor
 from .finder import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
 from .forward import passed_on
 from .gateway import Gateway
@@ -105,7 +106,7 @@ class ToolHandlers:
         return types.CallToolResult(content=[types.TextContent(text=text)])
 
     def _promotes(self, ctx: Context) -> bool:
-        return self._gateway.options.promote and not is_modern(ctx)
+        return self._gateway.options.promote and not is_modern_client(ctx)
 
     async def _promote(self, ctx: Context, names: Sequence[str]) -> None:
         """List `names` for this client from now on."""

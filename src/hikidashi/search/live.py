@@ -322,7 +322,7 @@ _UNLIMITED = 2**62
 class LiveServers:
     """The tools of MCP servers in one catalogue, as `server__tool`, inside an `async with` block.
 
-    When a server changes its tools (`tools/list_changed`, or `subscriptions/listen` with protocol 2026-07-28), the
+    When a server changes its tools (`tools/list_changed`, or `subscriptions/listen`), the
     catalogue changes too. A lost server is reconnected, without limit, at growing intervals; until then its tools are
     not in the catalogue, a search that matches them says so, and a call gets an error. Tools that were taken from the
     catalogue before work again when their server is back.

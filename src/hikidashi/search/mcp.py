@@ -53,7 +53,7 @@ def to_mcp_search(
     session is notified that the list has changed: clients that follow the notification may call them directly. A tool
     that the session has not found is not called: the answer shows its definition, so that the model can call it again.
 
-    Without a session id, Streamable HTTP (protocol 2026-07-28, or `stateless_http=True`) is stateless: the list does
+    Without a session id, Streamable HTTP (a modern client, or `stateless_http=True`) is stateless: the list does
     not change, every tool can be called, and an error shows the tool's definition.
 
     Args:
@@ -173,7 +173,7 @@ class _SearchServer(MCPServer[_Findings]):
         finally:
             self._found.reset(token)
         if ctx.method == "initialize" and self._list_found and isinstance(result, dict):
-            # `MCPServer` has no option for this; clients before 2026-07-28 need it to expect the notification.
+            # `MCPServer` has no option for this; older clients need it to expect the notification.
             capabilities = cast("dict[str, Any]", result["capabilities"])
             tools = {**capabilities.get("tools", {}), "listChanged": True}
             return {**result, "capabilities": {**capabilities, "tools": tools}}

@@ -17,6 +17,7 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types.methods import parse_server_notification
 
+from ...servers.revisions import is_modern_server
 from .state import UpstreamEvents
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Subscriptions:
 
     async def add(self, client: Client, uri: str) -> None:
         """Subscribe to a resource."""
-        if _is_modern(client):
+        if is_modern_server(client):
             self._uris.add(uri)
             self._changed.set()
         else:
@@ -133,7 +134,7 @@ class Subscriptions:
         self._uris.discard(uri)
         if client is None:
             return
-        if _is_modern(client):
+        if is_modern_server(client):
             self._changed.set()
             return
         request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
@@ -142,12 +143,12 @@ class Subscriptions:
 
     async def restore(self, client: Client) -> None:
         """Subscribe again after a reconnection."""
-        for uri in () if _is_modern(client) else sorted(self._uris):
+        for uri in () if is_modern_server(client) else sorted(self._uris):
             with suppress(MCPError):
                 await _subscribe(client, uri)
 
     async def listen(self, client: Client) -> None:
-        """Receive changes from a server since 2026-07-28; return at once for one before, which sends notifications."""
+        """Receive changes from a modern server; return at once for an older one, which sends notifications."""
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -175,10 +176,6 @@ class Subscriptions:
                 self._on_list_changed()
             await anyio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-def _is_modern(client: Client) -> bool:
-    return client.session.discover_result is not None
 
 
 async def _subscribe(client: Client, uri: str) -> None:

@@ -1,4 +1,4 @@
-"""Requests of 2026-07-28 to a server over HTTP: each is a POST of its own, answered with JSON or a stream of events."""
+"""Requests to a modern server over HTTP: each is a POST of its own, answered with JSON or a stream of events."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class HttpRequests:
                 if isinstance(message, types.JSONRPCNotification):
                     await self._notify(message, on_progress)
                 elif isinstance(message, types.JSONRPCRequest):
-                    logger.debug("the server sent a request, which 2026-07-28 does not allow: %s", message.method)
+                    logger.debug("the server sent a request, which its revision does not allow: %s", message.method)
                 else:
                     return _outcome(message)
         raise MCPError(types.CONNECTION_CLOSED, "SSE stream ended without a response")

@@ -180,11 +180,11 @@ def on_behalf_of(client: Behalf) -> Generator[None]:
 
 
 class Envelope:
-    """The `_meta` that the `mcp` package puts into each request of one connection since 2026-07-28."""
+    """The `_meta` that the `mcp` package puts into each request to a modern server."""
 
     def __init__(self) -> None:
         self.meta: dict[str, Any] | None = None
-        """What it put into the last request; None before the first one, and up to 2025-11-25."""
+        """What it put into the last request; None before the first one, and for an older server."""
 
     def seen(self, meta: dict[str, Any]) -> None:
         """Keep what all requests have in common."""
@@ -201,7 +201,7 @@ class _Stamping(WatchedSends):
     def _sends(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCRequest):
             meta = (message.params or {}).get("_meta")
-            # Before 2026-07-28, capabilities are declared once per connection.
+            # To older servers, capabilities are declared once per connection.
             if isinstance(meta, dict) and types.CLIENT_CAPABILITIES_META_KEY in meta:
                 stamped = cast("dict[str, Any]", meta)
                 self._envelope.seen(stamped)

@@ -21,6 +21,7 @@ from ...servers.config import Transport
 from ...servers.connection import Diagnostics, connected
 from ...servers.listing import ListRepairs
 from ...servers.references import EntryError
+from ...servers.revisions import is_modern_server
 from ..auth.logins import ServerLogin, WaitingCall
 from ..options import GatewayServer
 from ..telemetry import inject_headers
@@ -123,8 +124,8 @@ class Upstream:
 
     @property
     def is_modern(self) -> bool:
-        """Whether the connection speaks 2026-07-28 or later; False while there is none."""
-        return self._client is not None and self._client.session.discover_result is not None
+        """Whether the server speaks a modern revision; False while there is none."""
+        return self._client is not None and is_modern_server(self._client)
 
     @property
     def group(self) -> int | None:
@@ -161,7 +162,7 @@ class Upstream:
         return self._client
 
     def direct_of(self, client: Client) -> DirectCalls | None:
-        """Calls on the connection of `client`, if it speaks 2026-07-28 or later."""
+        """Calls on the connection of `client`, if the server is modern."""
         return self._direct if self._client is client and self.is_modern else None
 
     def refused_login(self, problem: str) -> ServerUnavailableError:
@@ -209,7 +210,7 @@ class Upstream:
                 await self._send_level(self._client)
 
     async def roots_changed(self) -> None:
-        """Notify a connected server up to 2025-11-25 that the roots of a client changed."""
+        """Notify a connected older server that the roots of a client changed."""
         if self._client is not None and not self.is_modern:
             await self._client.session.send_notification(types.RootsListChangedNotification())
 
@@ -286,7 +287,7 @@ class Upstream:
         self._settle()
 
     async def _connect(self, diagnostics: Diagnostics) -> None:
-        """Keep a connection; over SSE where streamable HTTP is refused, as clients do for servers of 2024-11-05."""
+        """Keep a connection; over SSE where streamable HTTP is refused, as clients do for the oldest servers."""
         ready_before = self._ready_at
         try:
             await self._connection(diagnostics, self.given.server.transport)
@@ -415,8 +416,8 @@ class Upstream:
             self._events.listing_changed(self)
 
     async def _send_level(self, client: Client) -> None:
-        # Since 2026-07-28 each request carries the level.
-        takes_level = client.session.discover_result is None and client.server_capabilities.logging is not None
+        # For modern servers each request carries the level.
+        takes_level = not is_modern_server(client) and client.server_capabilities.logging is not None
         if takes_level and self._log_level is not None:
             with suppress(MCPError):
                 level = types.SetLevelRequestParams(level=self._log_level)
