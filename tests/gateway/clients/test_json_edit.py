@@ -1,9 +1,10 @@
-"""JSON with comments, changed as text."""
+"""JSON with comments and TOML, changed as text."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.common.json import JsoncError, parse
-from hikidashi.gateway.clients.edits import EditError, append, put, remove, remove_items
+from hikidashi.gateway.clients.edits import (
+    EditError,
+    append,
+    put,
+    put_member_source,
+    put_table,
+    put_table_source,
+    remove,
+    remove_items,
+    remove_table,
+)
 
 ENTRY: dict[str, Any] = {"command": "/bin/hikidashi", "args": ["serve", "--config", "引き出し.json"]}
 
@@ -170,3 +181,58 @@ def test_a_broken_text_says_where(text: str, line: int, column: int, reason: str
 def test_strict_json_has_no_comments_and_no_trailing_commas(text: str, reason: str) -> None:
     with pytest.raises(JsoncError, match=reason):
         parse(text, comments=False)
+
+
+_JSON = """{
+  // mine
+  "permissions": {"allow": []},
+  "mcpServers": {
+    "a": {"command": "x"}, // the first
+    "b": {"command": "y"}
+  }
+}
+"""
+_TOML = """model = "x" # mine
+
+[mcp_servers.a]
+command = "x"
+args = [
+  "-y", # yes
+]
+
+# the second
+[mcp_servers.b]
+command = "y"
+"""
+_EDITS: dict[str, tuple[str, Callable[[str], str]]] = {
+    "JSON: a new member": (_JSON, lambda text: put(text, ("mcpServers", "h"), ENTRY)),
+    "JSON: another value": (_JSON, lambda text: put(text, ("mcpServers", "a"), ENTRY)),
+    "JSON: a new object": (_JSON, lambda text: put(text, ("servers", "h"), ENTRY)),
+    "JSON: a member put back": (
+        _JSON,
+        lambda text: put_member_source(text, ("mcpServers", "c"), '"c": {\n  "command": "z"\n}'),
+    ),
+    "JSON: an item": (_JSON, lambda text: append(text, ("hooks", "PreToolUse"), {"matcher": "x"})),
+    "JSON: a removal": (_JSON, lambda text: remove(text, ("mcpServers", "a"))),
+    "JSON: items removed": (_JSON, lambda text: remove_items(text, ("permissions", "allow"), bool)),
+    "TOML: a new table": (_TOML, lambda text: put_table(text, ("mcp_servers", "h"), ENTRY)),
+    "TOML: another table": (_TOML, lambda text: put_table(text, ("mcp_servers", "a"), ENTRY)),
+    "TOML: a table put back": (
+        _TOML,
+        lambda text: put_table_source(text, ("mcp_servers", "c"), '[mcp_servers.c]\ncommand = "z"\n'),
+    ),
+    "TOML: a removal": (_TOML, lambda text: remove_table(text, ("mcp_servers", "a"))),
+}
+
+
+@pytest.mark.parametrize("case", _EDITS)
+def test_a_file_of_windows_keeps_its_line_ends_and_gets_the_same_as_another(case: str) -> None:
+    text, edit = _EDITS[case]
+    assert edit(text.replace("\n", "\r\n")) == edit(text).replace("\n", "\r\n")
+
+
+def test_the_comment_above_the_next_table_stays_when_a_table_is_removed() -> None:
+    # tomlkit counts it to the table before, and takes it away; and it adds tables with mixed line ends.
+    assert remove_table(_TOML, ("mcp_servers", "a")) == (
+        'model = "x" # mine\n\n# the second\n[mcp_servers.b]\ncommand = "y"\n'
+    )

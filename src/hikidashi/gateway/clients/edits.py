@@ -205,7 +205,7 @@ def put_member_source(text: str, path: Keys, source: str, *, comments: bool = Tr
     node, _ = _deepest(text, root, path)
     wanted = _wanted(root)
     _at(wanted, path[:-1]).update(_wanted(parse(f"{{{source}}}", comments=comments)))
-    return _checked(text, _inserted(text, node, None, None, source), wanted, comments)
+    return _checked(text, _inserted(text, node, None, None, _ended_as(text, source)), wanted, comments)
 
 
 def append(text: str, path: Keys, item: Any, *, comments: bool = True) -> str:
@@ -266,6 +266,17 @@ def remove_items(text: str, path: Keys, unwanted: Callable[[Any], bool], *, comm
         text = _checked(text, _without_child(text, node, found[-1]), wanted, comments)
 
 
+def _newline(text: str) -> str:
+    """How the lines of `text` end."""
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _ended_as(text: str, source: str) -> str:
+    """`source`, which may be from before `text` was written anew, with the line ends of `text` if all are alike."""
+    are_alike = text.count("\r\n") in {0, text.count("\n")}
+    return source.replace("\r\n", "\n").replace("\n", _newline(text)) if are_alike and "\n" in text else source
+
+
 def _wanted(root: JsonNode | None) -> Any:
     return {} if root is None else copy.deepcopy(root.value)
 
@@ -294,7 +305,7 @@ def _deepest(text: str, node: JsonNode | None, path: Keys, *, strict: bool = Tru
 
 
 def _inserted(text: str, node: JsonNode | None, key: str | None, value: Any, source: str | None = None) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = _newline(text)
     if node is None:  # only whitespace and comments
         start = text if not text.strip("\ufeff \t\r\n") or text.endswith(("\n", "\r")) else text + newline
         return start + _lines({key: value}, "", _unit(text), newline) + newline
@@ -344,7 +355,7 @@ def _without_child(text: str, holder: JsonNode, number: int) -> str:
 
 
 def _rendered(value: Any, text: str, at: int) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = _newline(text)
     return _lines(value, _indent_of_line(text, at), _unit(text), newline)
 
 
@@ -437,14 +448,14 @@ def put_table(text: str, path: tuple[str, str], value: dict[str, Any]) -> str:
         raise EditError(f"`{path[0]}` is not a table", 1, 1)
     text = remove_table(text, path)
     cast("dict[str, Any]", holder)[path[1]] = value
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = _newline(text)
     lines = [f"[{_key(path[0])}.{_key(path[1])}]", *(f"{_key(name)} = {_toml(item)}" for name, item in value.items())]
     return _checked_toml(text + _gap(text, newline) + newline.join(lines) + newline, wanted, path)
 
 
 def table_source(text: str, path: tuple[str, str]) -> str:
     """The table `[path]` and those below it as `text` has them, with the comments in them; empty if it is not there."""
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = _newline(text)
     return newline.join(text[start:end] for start, end, name in _sections(text) if name[:2] == path)
 
 
@@ -460,8 +471,8 @@ def put_table_source(text: str, path: tuple[str, str], source: str) -> str:
     if not isinstance(holder, dict):
         raise EditError(f"`{path[0]}` is not a table", 1, 1)
     cast("dict[str, Any]", holder)[path[1]] = parse_toml(source)[path[0]][path[1]]
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return _checked_toml(text + _gap(text, newline) + source, wanted, path)
+    source = _ended_as(text, source)
+    return _checked_toml(text + _gap(text, _newline(text)) + source, wanted, path)
 
 
 def remove_table(text: str, path: tuple[str, str]) -> str:
