@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hikidashi.gateway.http_server import http_server
-from hikidashi.gateway.upstream.http_requests import Connections
+from hikidashi.gateway.upstream.http_requests import HostConnections
 
 _MOST = 64_000_000
 _OF_ONE_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"server", b"date"}
@@ -23,7 +23,7 @@ _OF_ONE_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"server", b"
 def forwarding(url: str) -> Any:
     """An ASGI application that forwards every request to `url`."""
     parts = urlsplit(url)
-    connections = Connections(str(parts.hostname), parts.port or 80, seconds=30)
+    connections = HostConnections(str(parts.hostname), parts.port or 80, seconds=30)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":

@@ -17,10 +17,11 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ..common.files import private_folder, replace_file
+from ..common.json import as_list
 from ..common.unicode import visible
 from ..servers.config import is_secret_name
 from ..servers.references import references_in
@@ -69,7 +70,7 @@ class Approvals:
             content: Any = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return set()
-        digests = cast("list[Any]", content) if isinstance(content, list) else []
+        digests = as_list(content)
         return {one for one in digests if isinstance(one, str)}
 
 
@@ -144,7 +145,8 @@ def _entry_of(given: GatewayServer) -> Mapping[str, Any]:
 
 
 def _pairs(entry: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
-    return [(name, _text(value)) for name, value in cast("Mapping[str, Any]", entry.get(key) or {}).items()]
+    pairs: Mapping[str, Any] = entry.get(key) or {}  # any mapping, where a server is made in code
+    return [(name, _text(value)) for name, value in pairs.items()]
 
 
 def _agreed_value(name: str, value: str) -> str:

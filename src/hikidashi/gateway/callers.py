@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import mcp_types as types
@@ -19,6 +19,7 @@ from mcp.server.request_state import authenticated_principal
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 
+from ..common.json import is_object
 from ..errors import ServerUnavailableError
 from ..servers.revisions import is_modern_client
 from .telemetry import current_trace, within_trace
@@ -476,7 +477,7 @@ Context = ServerRequestContext[Any, Any]
 def raw_meta(ctx: Context) -> dict[str, Any] | None:
     """The `_meta` of a request as it was sent."""
     meta = (ctx.params or {}).get("_meta")
-    return cast("dict[str, Any]", meta) if isinstance(meta, dict) else None
+    return meta if is_object(meta) else None
 
 
 def refuse_cursor(params: types.PaginatedRequestParams | None) -> None:

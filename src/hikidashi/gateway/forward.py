@@ -21,6 +21,7 @@ from mcp_types.methods import is_input_required
 from pydantic import TypeAdapter, ValidationError
 
 from ..common.exceptions import first_problem, is_closed_session
+from ..common.json import as_object, is_object
 from ..errors import ServerUnavailableError
 from ..servers.revisions import is_modern_client
 from .callers import (
@@ -236,7 +237,7 @@ def _cleaned(raw: Raw, request: types.ClientRequest) -> Raw:
     if isinstance(request, types.ReadResourceRequest):
         required |= {"ttlMs": 0, "cacheScope": "private"}
     meta = raw.get("_meta")
-    kept = without_hop_keys(cast("dict[str, Any]", meta)) if isinstance(meta, dict) else {}
+    kept = without_hop_keys(meta) if is_object(meta) else {}
     rest = {key: value for key, value in raw.items() if key != "_meta"}
     return {**required, **rest, **({"_meta": kept} if kept else {})}
 
@@ -274,7 +275,7 @@ class LogLevels:
         """The minimum level of log messages during this request; None for no messages."""
         if not is_modern_client(ctx):
             return self.of_client(client_key(ctx))
-        level = cast("dict[str, Any]", ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
+        level = as_object(ctx.meta).get(types.LOG_LEVEL_META_KEY)
         return level if level in LEVELS else None
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
@@ -23,6 +23,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from ..common.json import as_object, is_object
 from ..common.urls import is_loopback
 from .auth.bearer import RequireAccessToken, RequireSharedToken, metadata_routes
 from .calls import CallAnswers, HttpCalls
@@ -178,16 +179,16 @@ def _inconsistent(headers: _Headers, body: bytes) -> Response | None:
     except (ValueError, RecursionError):
         return None  # the application refuses it
     if duplicated is not None:
-        request_id = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
+        request_id = as_object(message).get("id")
         return _mismatch(request_id, f"{duplicated} header appears more than once")
-    if not isinstance(message, dict):
+    if not is_object(message):
         return _mismatch(None, f"{MCP_METHOD_HEADER} and {MCP_NAME_HEADER} headers are for a single message")
-    request = cast("dict[str, Any]", message)
+    request = message
     if method is not None and method != request.get("method"):
         return _mismatch(request.get("id"), f"{MCP_METHOD_HEADER} header does not match the request body's method")
     params = request.get("params")
     key = NAME_BEARING_METHODS.get(str(request.get("method")))
-    named = cast("dict[str, Any]", params).get(key) if key is not None and isinstance(params, dict) else None
+    named = params.get(key) if key is not None and is_object(params) else None
     if name is not None and named is not None and decode_header_value(name) != named:
         return _mismatch(
             request.get("id"), f"{MCP_NAME_HEADER} header does not match the request body's {key!r} parameter"

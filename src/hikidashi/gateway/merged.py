@@ -15,6 +15,7 @@ from typing import Any, cast
 import mcp_types as types
 from mcp.shared.uri_template import UriTemplate
 
+from ..common.json import is_list, is_object
 from ..config.gateway import LONGEST_NAME, NameStyle
 from .names import exposed_names
 from .upstream.listing import Listing
@@ -110,11 +111,11 @@ class MergedResources:
 
     def _with_shown(self, server: str, value: Any) -> Any:
         """The content of a result, or a part of it, with the URIs under which resources are offered."""
-        if isinstance(value, list):
-            return [self._with_shown(server, item) for item in cast("list[Any]", value)]
-        if not isinstance(value, dict):
+        if is_list(value):
+            return [self._with_shown(server, item) for item in value]
+        if not is_object(value):
             return value
-        given = dict(cast("dict[str, Any]", value))
+        given = dict(value)
         for key in ("content", "contents", "messages", "resource"):
             if key in given:
                 given[key] = self._with_shown(server, given[key])

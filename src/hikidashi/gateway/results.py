@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ..common.json import as_object
+from ..common.json import as_list, as_object, is_list, is_object
 
 __all__ = ["LongResults", "argument_problems", "without_large_files"]
 
@@ -28,7 +28,7 @@ class LongResults:
 
         Only `owner` can read the rest.
         """
-        content = cast("list[dict[str, Any]]", result.get("content") or [])
+        content = as_list(result.get("content"))
         structured = _structured_text(result)
         if sum(len(_text_of(block) or "") for block in content) <= limit and len(structured) <= limit:
             return result
@@ -87,7 +87,7 @@ class LongResults:
 def _text_of(block: dict[str, Any]) -> str | None:
     """The text of a content block or of the resource in it."""
     resource = block.get("resource")
-    text: object = cast("dict[str, Any]", resource).get("text") if isinstance(resource, dict) else block.get("text")
+    text: object = resource.get("text") if is_object(resource) else block.get("text")
     return text if isinstance(text, str) else None
 
 
@@ -136,7 +136,7 @@ def without_large_files(result: dict[str, Any], characters: int) -> dict[str, An
         characters: How many characters of text it may have.
     """
     most = left = characters * _TIMES_THE_TEXT
-    given = cast("list[dict[str, Any]]", result.get("content") or [])
+    given = as_list(result.get("content"))
     if sum(map(_size_of, given)) <= most:
         return result
     content: list[dict[str, Any]] = []
@@ -191,9 +191,7 @@ def argument_problems(schema: object, arguments: Mapping[str, Any]) -> list[str]
     properties = as_object(given.get("properties"))
     required: object = given.get("required")
     problems = [
-        f"{name!r} is missing"
-        for name in (cast("list[object]", required) if isinstance(required, list) else [])
-        if isinstance(name, str) and name not in arguments
+        f"{name!r} is missing" for name in (as_list(required)) if isinstance(name, str) and name not in arguments
     ]
     for name, value in arguments.items():
         if name in properties:
@@ -208,12 +206,12 @@ def _value_problems(schema: object, value: object) -> list[str]:
     if given is None:
         return []
     allowed: object = given.get("type")
-    types = cast("list[object]", allowed) if isinstance(allowed, list) else [allowed]
+    types = allowed if is_list(allowed) else [allowed]
     checks = [_IS_OF_TYPE[name] for name in types if isinstance(name, str) and name in _IS_OF_TYPE]
     if len(checks) == len(types) > 0 and not any(check(value) for check in checks):
         return [f"must be of type {' or '.join(map(str, types))}"]
     choices: object = given.get("enum")
-    if isinstance(choices, list) and choices and value not in cast("list[object]", choices):
+    if is_list(choices) and choices and value not in choices:
         return [f"must be one of {cast('list[object]', choices)[:20]!r}"]
     return []
 

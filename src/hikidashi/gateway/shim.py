@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from ..common.files import private_folder, runtime_folder
+from ..common.json import is_object
 from ..errors import HikidashiError, ServerUnavailableError
 from .upstream.processes import Work, work_of_groups
 
@@ -241,7 +242,7 @@ class Conversation:
 
     def _keep(self, message: Message, method: object) -> None:
         params = message.get("params")
-        uri = str(cast("Message", params).get("uri")) if isinstance(params, dict) else ""
+        uri = str(params.get("uri")) if is_object(params) else ""
         match method:
             case "initialize":
                 self._hello = message
@@ -263,7 +264,7 @@ def _read(line: bytes) -> Message | None:
         message = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return cast("Message", message) if isinstance(message, dict) else None
+    return message if is_object(message) else None
 
 
 def _id_of(message: Message) -> _Id | None:

@@ -8,12 +8,13 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, cast
+from typing import Any
 
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.request_state import authenticated_principal
 
+from ..common.json import as_object, is_object
 from ..errors import ServerUnavailableError, ToolSearchError
 from ..search.log import FoundBy, Recorder, SearchLog, record_call
 from ..servers.revisions import is_modern_client
@@ -139,7 +140,7 @@ def _object(value: object) -> dict[str, Any] | None:
             value = json.loads(value)
         except ValueError:
             return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    return value if is_object(value) else None
 
 
 def _whole_number(value: object) -> int | None:
@@ -398,7 +399,7 @@ def _conversation(ctx: Context) -> str:
     key = client_key(ctx)
     if ctx.request is None or not key.startswith("request "):
         return key
-    meta = cast("dict[str, Any]", ctx.meta or {})
+    meta = as_object(ctx.meta)
     peer = ctx.request.client
     return repr(
         (authenticated_principal(ctx), meta.get(types.CLIENT_INFO_META_KEY), None if peer is None else peer.host)

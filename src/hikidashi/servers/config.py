@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from ..common.files import config_folder
-from ..common.json import RepeatedKeys, no_such_file, parsed, text_of
+from ..common.json import RepeatedKeys, as_object, is_list, is_object, no_such_file, parsed, text_of
 from ..errors import ToolSourceError
 from .references import EntryError, References, password, variables_of_file
 
@@ -286,9 +286,9 @@ def server_from(name: str, given: Mapping[str, Any], references: References) -> 
 
     def texts(key: str) -> dict[str, str]:
         value: Any = _or(given.get(key), {})
-        if not isinstance(value, dict) or not all(map(_is_plain, cast("dict[str, Any]", value).values())):
+        if not is_object(value) or not all(map(_is_plain, value.values())):
             raise EntryError(f"has `{key}` that is not an object of strings", f'Write "{key}": {{"NAME": "value"}}.')
-        return {str(key): references.expand(_plain(item)) for key, item in cast("dict[str, Any]", value).items()}
+        return {str(key): references.expand(_plain(item)) for key, item in value.items()}
 
     def checked(server: McpServer) -> McpServer:
         check_server(server)
@@ -304,7 +304,7 @@ def server_from(name: str, given: Mapping[str, Any], references: References) -> 
     if isinstance(command, str) and command:
         args: Any = _or(given.get("args"), [])
         cwd = given.get("cwd")
-        if not isinstance(args, list) or not all(map(_is_plain, cast("list[Any]", args))):
+        if not is_list(args) or not all(map(_is_plain, args)):
             raise EntryError("has `args` that is not a list of strings", 'Write "args": ["one", "two"].')
         if cwd is not None and not isinstance(cwd, str):
             raise EntryError("has a `cwd` that is not a string", 'Write "cwd": "folder", or leave it out.')
@@ -320,7 +320,7 @@ def server_from(name: str, given: Mapping[str, Any], references: References) -> 
                 name=name,
                 transport="stdio",
                 command=program,
-                args=tuple(shown(_plain(arg)) for arg in cast("list[Any]", args)),
+                args=tuple(shown(_plain(arg)) for arg in args),
                 env=env,
                 cwd=None if cwd is None else shown(cwd),
                 secrets=frozenset(references.secrets),
@@ -354,7 +354,7 @@ def _or(value: Any, default: Any) -> Any:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return as_object(value)
 
 
 def _is_plain(value: Any) -> bool:

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from mcp import types
@@ -15,6 +15,7 @@ from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from ..common.exceptions import first_problem
+from ..common.json import as_object, is_list, is_object
 from ..convert.mcp import from_mcp
 from ..errors import ToolValidationError
 from ..tool import Tool
@@ -196,13 +197,13 @@ class ListRepairs:
     def _repair(self, method: str, version: str, result: dict[str, Any]) -> None:
         key, kind, named = _ITEMS[method]
         items = result.get(key)
-        if not isinstance(items, list):
+        if not is_list(items):
             return
         kept: list[Any] = []
-        for number, item in enumerate(cast("list[Any]", items), start=1):
+        for number, item in enumerate(items, start=1):
             completed = _completed(item) if key == "tools" else item
             problem = _problem(method, version, {**result, key: [completed]})
-            name = cast("dict[str, Any]", item).get(named) if isinstance(item, dict) else None
+            name = as_object(item).get(named)
             if problem is None and isinstance(name, str) and not name.strip():
                 problem = f"its `{named}` is empty"
             if problem is None:
@@ -223,15 +224,15 @@ def _problem(method: str, version: str, result: dict[str, Any]) -> str | None:
 
 def _completed(tool: Any) -> Any:
     """A tool whose schemas have the `type` that they must have: arguments are always an object."""
-    if not isinstance(tool, dict):
+    if not is_object(tool):
         return tool
-    given = dict(cast("dict[str, Any]", tool))
+    given = dict(tool)
     if given.get("inputSchema", True) in (True, None):
         given["inputSchema"] = {}
     for key in ("inputSchema", "outputSchema"):
         schema = given.get(key)
-        if isinstance(schema, dict) and "type" not in schema:
-            given[key] = {"type": "object", **cast("dict[str, Any]", schema)}
+        if is_object(schema) and "type" not in schema:
+            given[key] = {"type": "object", **schema}
     return given
 
 

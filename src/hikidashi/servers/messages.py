@@ -12,13 +12,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import anyio
 from mcp import types
 from mcp.shared.message import SessionMessage
 from pydantic_core import PydanticSerializationError, to_json
 
+from ..common.json import is_object
 from ..common.unicode import well_formed
 
 __all__ = [
@@ -145,9 +146,9 @@ def error_for(line: str) -> SessionMessage | None:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or "method" in value:
+    if not is_object(value) or "method" in value:
         return None
-    answer = cast("dict[str, Any]", value)
+    answer = value
     id_ = answer.get("id")
     if not isinstance(id_, str | int) or isinstance(id_, bool):
         return None

@@ -10,7 +10,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -25,6 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ...common.json import is_list, is_object
 from ...common.urls import is_loopback_url
 from ..options import OAuthOptions
 
@@ -80,9 +81,9 @@ async def fetch_object(url: str) -> dict[str, Any]:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise FetchError(f"{url} sent no JSON") from error
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise FetchError(f"{url} sent no JSON object")
-    return cast("dict[str, Any]", value)
+    return value
 
 
 logger = logging.getLogger("hikidashi.gateway")
@@ -172,9 +173,9 @@ class SigningKeys:
     async def _fetch_keys(self) -> list[dict[str, Any]]:
         url = self._options.jwks_url or await self._discover()
         listed = (await fetch_object(url)).get("keys")
-        if not isinstance(listed, list):
+        if not is_list(listed):
             raise FetchError(f"{url} has no `keys`")
-        keys = [cast("dict[str, Any]", key) for key in cast("list[Any]", listed) if isinstance(key, dict)]
+        keys = [key for key in listed if is_object(key)]
         if len(keys) > _MOST_KEYS:
             raise FetchError(f"{url} has more than {_MOST_KEYS} keys")
         return keys
@@ -310,7 +311,7 @@ def _scopes(claims: dict[str, Any]) -> list[str]:
     """The scopes in `scope` (RFC 9068) or `scp`, which some issuers use instead."""
     given = claims.get("scope", claims.get("scp"))
     listed = given.split() if isinstance(given, str) else given
-    return [scope for scope in cast("list[Any]", listed) if isinstance(scope, str)] if isinstance(listed, list) else []
+    return [scope for scope in listed if isinstance(scope, str)] if is_list(listed) else []
 
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"

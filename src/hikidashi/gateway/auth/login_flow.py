@@ -45,7 +45,7 @@ class CallbackPage:
         self.state: str | None = None
         """The `state` that the response must have; set before the browser is redirected."""
         self._answer: dict[str, str] | None = None
-        self._listener = _Listener(("127.0.0.1", port), _CallbackRequest)
+        self._listener = _RedirectListener(("127.0.0.1", port), _CallbackRequest)
         self._listener.page = self
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ class CallbackPage:
         return 200, f"{text} You can close this page."
 
 
-class _Listener(socketserver.ThreadingTCPServer):
+class _RedirectListener(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     page: CallbackPage
@@ -91,7 +91,7 @@ class _Listener(socketserver.ThreadingTCPServer):
 
 
 class _CallbackRequest(BaseHTTPRequestHandler):
-    server: _Listener  # pyright: ignore[reportIncompatibleVariableOverride]
+    server: _RedirectListener  # pyright: ignore[reportIncompatibleVariableOverride]
     timeout = 10  # seconds, for a client that connects and sends nothing
 
     def answer(self) -> None:

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from ...common.json import parse
+from ...common.json import as_list, as_object, is_list, is_object, parse
 from ...config.gateway import LONGEST_NAME
 from ...errors import ConfigError, ToolSourceError
 from ...servers.clients import Machine, System
@@ -107,19 +107,19 @@ def _without_hook(text: str, name: str) -> str:
 
 
 def _is_our_hook(item: Any, name: str) -> bool:
-    if not isinstance(item, dict):
+    if not is_object(item):
         return False
-    given = cast("dict[str, Any]", item)
+    given = item
     hooks: Any = given.get("hooks")
-    if given.get("matcher") != hook_matcher(name) or not isinstance(hooks, list):
+    if given.get("matcher") != hook_matcher(name) or not is_list(hooks):
         return False
-    commands = [str(cast("dict[str, Any]", hook).get("command")) for hook in cast("list[Any]", hooks)]
+    commands = [str(hook.get("command")) for hook in hooks]
     return bool(commands) and all("hikidashi" in command and "serve hook" in command for command in commands)
 
 
 def _strings(text: str, path: tuple[str, ...]) -> list[Any]:
     found = _at(text, path)
-    return cast("list[Any]", found) if isinstance(found, list) else []
+    return as_list(found)
 
 
 def _at(text: str, path: tuple[str, ...]) -> Any:
@@ -170,7 +170,7 @@ def answer(data: bytes, *, config: Path | None, name: str, machine: Machine | No
     except (ValueError, RecursionError) as error:
         remedy = "Claude Code runs this command; `hikidashi serve install claude-code` sets it up."
         raise ToolSourceError("standard input", f"is not JSON ({error})", remedy) from error
-    folder: Any = cast("dict[str, Any]", call).get("cwd") if isinstance(call, dict) else None
+    folder: Any = as_object(call).get("cwd")
     try:
         rules = rules_for(Path(folder) if isinstance(folder, str) else Path.cwd(), machine)
         decision = decide(call, servers=server_names(config), rules=rules, name=name)
@@ -190,7 +190,7 @@ def decide(
         rules: The person's permission rules.
         name: Our own name in Claude Code.
     """
-    hook_input = cast("dict[str, Any]", call) if isinstance(call, dict) else {}
+    hook_input = as_object(call)
     prefix = f"mcp__{normalized(name)}__"
     called = hook_input.get("tool_name")
     if not isinstance(called, str) or not called.startswith(prefix):
@@ -199,7 +199,7 @@ def decide(
     arguments: Any = hook_input.get("tool_input")
     tool = own
     if own in _CALLING:
-        inner = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+        inner = as_object(arguments)
         tool, arguments = inner.get("name"), inner.get("arguments", {})
         if not isinstance(tool, str):
             return None  # the gateway says what is missing
@@ -234,10 +234,10 @@ def rules_for(cwd: Path, machine: Machine | None = None) -> dict[Behaviour, list
     for file in (managed, user, cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json"):
         data = read_bytes(file)
         content: Any = None if data is None else content_of(file, data, "jsonc")
-        held: Any = cast("dict[str, Any]", content).get("permissions") if isinstance(content, dict) else None
+        held: Any = as_object(content).get("permissions")
         for behaviour, known in rules.items():
-            listed: Any = cast("dict[str, Any]", held).get(behaviour) if isinstance(held, dict) else None
-            items = cast("list[Any]", listed) if isinstance(listed, list) else []
+            listed: Any = as_object(held).get(behaviour)
+            items = as_list(listed)
             known += [rule for rule in items if isinstance(rule, str) and rule.startswith("mcp__")]
     return rules
 
@@ -251,9 +251,9 @@ def server_names(config: Path | None) -> list[str]:
         content: Any = None if data is None or config is None else content_of(config, data, "jsonc")
     except (ConfigError, ToolSourceError):
         return []
-    held = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    held = as_object(content)
     servers = held.get("mcpServers", held.get("servers"))
-    return list(cast("dict[str, Any]", servers)) if isinstance(servers, dict) else []
+    return list(servers) if is_object(servers) else []
 
 
 def _fits(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...common.files import create_private, replace_file
-from ...common.json import Child, JsoncError, JsonNode, TextError, parse
+from ...common.json import Child, JsoncError, JsonNode, TextError, is_list, is_object, parse
 from ...errors import ToolSourceError
 from ...servers.clients import Format
 
@@ -162,8 +162,8 @@ def put(text: str, path: Keys, value: Any, *, comments: bool = True) -> str:
     wanted = _wanted(root)
     holder = wanted
     for key in path[:-1]:
-        holder = cast("dict[str, Any]", holder).setdefault(key, {}) if isinstance(holder, dict) else holder
-    if isinstance(holder, dict):
+        holder = holder.setdefault(key, {}) if is_object(holder) else holder
+    if is_object(holder):
         holder[path[-1]] = value
     node, missing = _deepest(text, root, path)
     if not missing:
@@ -444,10 +444,10 @@ def put_table(text: str, path: tuple[str, str], value: dict[str, Any]) -> str:
     """
     wanted = copy.deepcopy(parse_toml(text))
     holder = wanted.setdefault(path[0], {})
-    if not isinstance(holder, dict):
+    if not is_object(holder):
         raise EditError(f"`{path[0]}` is not a table", 1, 1)
     text = remove_table(text, path)
-    cast("dict[str, Any]", holder)[path[1]] = value
+    holder[path[1]] = value
     newline = _newline(text)
     lines = [f"[{_key(path[0])}.{_key(path[1])}]", *(f"{_key(name)} = {_toml(item)}" for name, item in value.items())]
     return _checked_toml(text + _gap(text, newline) + newline.join(lines) + newline, wanted, path)
@@ -468,9 +468,9 @@ def put_table_source(text: str, path: tuple[str, str], source: str) -> str:
     """
     wanted = copy.deepcopy(parse_toml(text))
     holder = wanted.setdefault(path[0], {})
-    if not isinstance(holder, dict):
+    if not is_object(holder):
         raise EditError(f"`{path[0]}` is not a table", 1, 1)
-    cast("dict[str, Any]", holder)[path[1]] = parse_toml(source)[path[0]][path[1]]
+    holder[path[1]] = parse_toml(source)[path[0]][path[1]]
     source = _ended_as(text, source)
     return _checked_toml(text + _gap(text, _newline(text)) + source, wanted, path)
 
@@ -484,10 +484,9 @@ def remove_table(text: str, path: tuple[str, str]) -> str:
     """
     wanted = copy.deepcopy(parse_toml(text))
     holder = wanted.get(path[0])
-    if not isinstance(holder, dict) or path[1] not in holder:
+    if not is_object(holder) or path[1] not in holder:
         return text
-    tables = cast("dict[str, Any]", holder)
-    del tables[path[1]]
+    del holder[path[1]]
     for start, end, name in reversed(list(_sections(text))):
         if name[:2] == path:
             before = text[:start]
@@ -496,7 +495,7 @@ def remove_table(text: str, path: tuple[str, str]) -> str:
                     before = before[: len(before) - len(blank) // 2]
                     break
             text = before + text[end:]
-    if not tables and path[0] not in parse_toml(text):
+    if not holder and path[0] not in parse_toml(text):
         del wanted[path[0]]
     return _checked_toml(text, wanted, path)
 
@@ -550,11 +549,11 @@ def _name(header: str) -> tuple[str, ...]:
         return ()
     name: list[str] = []
     while True:
-        if isinstance(value, list) and value:
-            value = cast("list[Any]", value)[0]
-        if not isinstance(value, dict) or not value:
+        if is_list(value) and value:
+            value = value[0]
+        if not is_object(value) or not value:
             return tuple(name)
-        key, value = next(iter(cast("dict[str, Any]", value).items()))
+        key, value = next(iter(value.items()))
         name.append(key)
 
 

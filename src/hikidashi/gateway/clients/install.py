@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ...common.files import replace_file
-from ...common.json import TextError, parse
+from ...common.json import TextError, as_object, parse
 from ...errors import ToolSourceError
 from ...servers.clients import Client, Format, Machine, Place
 from . import claude_code
@@ -100,7 +100,7 @@ class Records:
         """All records; none if the file is missing or invalid."""
         try:
             kept: Any = json.loads(self._path.read_text(encoding="utf-8"))
-            return [Record(**one) for one in cast("list[dict[str, Any]]", kept)]
+            return [Record(**one) for one in kept]
         except (OSError, ValueError, TypeError):
             return []
 
@@ -192,7 +192,7 @@ def server_in(client: Client, place: Place, name: str, source: str) -> Any:
 def value_at(content: Any, path: Iterable[str]) -> Any:
     """The value at `path` in objects; None if it is not there."""
     for key in path:
-        content = cast("dict[str, Any]", content).get(key) if isinstance(content, dict) else None
+        content = as_object(content).get(key)
     return content
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, cast
 
+from ...common.json import as_object, is_list, is_object
 from ...errors import ToolSourceError
 from ...servers.clients import CLIENTS, Client, ClientName, Machine
 from ...servers.config import common_form
@@ -112,14 +113,14 @@ def masked_file_text(text: str, content: Any) -> str:
 
 def _secrets(value: Any, *, hidden: bool) -> Iterator[str]:
     """Each text that is masked."""
-    if isinstance(value, dict):
-        for key, item in cast("dict[str, Any]", value).items():
+    if is_object(value):
+        for key, item in value.items():
             below = hidden or key.lower() in _HIDDEN_BELOW
             named = _SECRET_NAME.fullmatch(key) is not None and isinstance(item, str)
             yield from _secrets(item, hidden=below or named)
-    elif isinstance(value, list):
-        texts = [item if isinstance(item, str) else "" for item in cast("list[Any]", value)]
-        for item, text, shown in zip(cast("list[Any]", value), texts, masked_args(texts), strict=True):
+    elif is_list(value):
+        texts = [item if isinstance(item, str) else "" for item in value]
+        for item, text, shown in zip(value, texts, masked_args(texts), strict=True):
             if text and (hidden or shown != text):
                 yield text
             elif not text:
@@ -178,14 +179,14 @@ def our_entry(client: Client, command: str, args: list[str]) -> dict[str, Any]:
 
 def is_ours(entry: Any) -> bool:
     """Whether a client's entry starts `hikidashi serve`."""
-    if not isinstance(entry, dict):
+    if not is_object(entry):
         return False
-    given = cast("dict[str, Any]", entry)
+    given = entry
     command, args = given.get("command"), given.get("args")
-    if isinstance(command, dict):
-        nested = cast("dict[str, Any]", command)
+    if is_object(command):
+        nested = command
         command, args = nested.get("path"), nested.get("args")
-    words = [str(arg) for arg in cast("list[Any]", args)] if isinstance(args, list) else []
+    words = [str(arg) for arg in args] if is_list(args) else []
     if not isinstance(command, str) or "serve" not in words:
         return False
     before = words[: words.index("serve")]
@@ -202,15 +203,15 @@ def taken(client: ClientName, given: Any, *, home: str, project: str | None) -> 
         home: The folder of the user, for `${userHome}`.
         project: The folder that the server belongs to; None if it belongs to the user.
     """
-    if not isinstance(given, dict):
+    if not is_object(given):
         return Taken({}, problem="it is not an object")
-    entry = dict(cast("dict[str, Any]", given))
+    entry = dict(given)
     if client in _NO_VARIABLES:
         entry = _escaped(entry)
     try:
         entry = _known_form(client, entry)
         _check(entry)
-        options = {**_limits(client, entry), **_own_options(cast("dict[str, Any]", given))}
+        options = {**_limits(client, entry), **_own_options(given)}
         carried = {key: value for key, value in entry.items() if key in _CARRIED}
         ignored = tuple(sorted(key for key in entry if key not in _CARRIED | _HARMLESS))
         if client not in _NO_VARIABLES:
@@ -264,8 +265,8 @@ def _from_codex(entry: dict[str, Any]) -> None:
     if headers:
         entry["headers"] = headers
     names = entry.pop("env_vars", None)
-    if isinstance(names, list):
-        listed = [_object(one).get("name", one) for one in cast("list[Any]", names)]
+    if is_list(names):
+        listed = [_object(one).get("name", one) for one in names]
         entry["env"] = {**{str(name): f"${{{name}:-}}" for name in listed}, **_object(entry.get("env"))}
 
 
@@ -277,11 +278,11 @@ def _check(entry: dict[str, Any]) -> None:
     if "command" not in entry and "url" not in entry:
         raise NotImportableError("it has neither a `command` nor a `url`")
     args: Any = entry.get("args", [])
-    if not isinstance(args, list) or not all(map(_is_plain, cast("list[Any]", args))):
+    if not is_list(args) or not all(map(_is_plain, args)):
         raise NotImportableError("its `args` is not a list of strings")
     for key in ("env", "headers"):
         value: Any = entry.get(key, {})
-        if not isinstance(value, dict) or not all(map(_is_plain, cast("dict[str, Any]", value).values())):
+        if not is_object(value) or not all(map(_is_plain, value.values())):
             raise NotImportableError(f"its `{key}` is not an object of strings")
     if not isinstance(entry.get("cwd", ""), str):
         raise NotImportableError("its `cwd` is not a string")
@@ -333,11 +334,11 @@ def _own_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def _variables(value: Any, client: ClientName, home: str, project: str | None) -> Any:
     """`value` with the client's variables in the form `${NAME}`."""
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
+    if is_object(value):
+        items = value.items()
         return {key: _variables(item, client, home, project) for key, item in items}
-    if isinstance(value, list):
-        return [_variables(item, client, home, project) for item in cast("list[Any]", value)]
+    if is_list(value):
+        return [_variables(item, client, home, project) for item in value]
     if not isinstance(value, str):
         return value
 
@@ -367,15 +368,15 @@ def _variables(value: Any, client: ClientName, home: str, project: str | None) -
 
 def _escaped(value: Any) -> Any:
     """`value` with its texts escaped, so that nothing in them is expanded."""
-    if isinstance(value, dict):
-        return {key: _escaped(item) for key, item in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_escaped(item) for item in cast("list[Any]", value)]
+    if is_object(value):
+        return {key: _escaped(item) for key, item in value.items()}
+    if is_list(value):
+        return [_escaped(item) for item in value]
     return escaped(value) if isinstance(value, str) else value
 
 
 def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return as_object(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -472,17 +473,17 @@ def _server_tables(
 ) -> Iterable[tuple[str | None, dict[str, Any]]]:
     """The tables of servers in a file, each with the folder of the project that it is for."""
     if isinstance(servers := _at(content, key), dict):
-        yield project, cast("dict[str, Any]", servers)
+        yield project, servers
     if client.name == "claude-code":
         projects = _at(content, ("projects",))
-        for folder, kept in cast("dict[str, Any]", projects).items() if isinstance(projects, dict) else ():
+        for folder, kept in projects.items() if is_object(projects) else ():
             if isinstance(servers := _at(kept, key), dict):
-                yield folder, cast("dict[str, Any]", servers)
+                yield folder, servers
 
 
 def _at(content: Any, key: tuple[str, ...]) -> Any:
     for name in key:
-        content = cast("dict[str, Any]", content).get(name) if isinstance(content, dict) else None
+        content = as_object(content).get(name)
     return content
 
 

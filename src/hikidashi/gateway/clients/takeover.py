@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ...common.files import config_folder
+from ...common.json import is_object
 from ...errors import ToolSourceError
 from ...servers.clients import Client, ClientName, Machine, client_named
 from ..config import server_of_entry
@@ -60,7 +61,7 @@ def name_all(found: Iterable[ClientServer], to: Path) -> list[ImportChoice]:
         ToolSourceError: `to` is invalid.
     """
     _, servers = _own_file(to)[1:]
-    known = {name: fingerprint(cast("dict[str, Any]", entry)) for name, entry in servers.items()}
+    known = {name: fingerprint(entry) for name, entry in servers.items()}
     choices: list[ImportChoice] = []
     for one in found:
         if one.taken.problem:
@@ -113,13 +114,13 @@ def _own_file(to: Path) -> tuple[bytes | None, str, dict[str, Any]]:
     data = read_bytes(to)
     empty: dict[str, Any] = {}
     content: Any = empty if data is None else content_of(to, data, "json")
-    held = cast("dict[str, Any]", content) if isinstance(content, dict) else None
+    held = content if is_object(content) else None
     key = "servers" if held is not None and "servers" in held and "mcpServers" not in held else "mcpServers"
     servers = None if held is None else held.get(key, {})
-    if not isinstance(servers, dict):
+    if not is_object(servers):
         reason = f"has no object `{key}`"
         raise ToolSourceError(str(to), reason, 'Write {"mcpServers": {}}, or name another file with --to.')
-    return data, key, cast("dict[str, Any]", servers)
+    return data, key, servers
 
 
 _READ_TOO: dict[ClientName, ClientName] = {

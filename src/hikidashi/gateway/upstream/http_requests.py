@@ -41,9 +41,9 @@ from .state import NotSent
 __all__ = [
     "AskAgain",
     "ChunkedBody",
-    "Connections",
     "Head",
     "Headers",
+    "HostConnections",
     "HttpRequests",
     "MalformedResponseError",
     "NotSentError",
@@ -91,7 +91,7 @@ class HttpRequests:
         is_secure = parts.scheme == "https"
         context = httpx2.create_ssl_context() if is_secure else None  # the same certificates as the session trusts
         port = parts.port or (443 if is_secure else 80)
-        self._connections = Connections(parts.hostname, port, seconds=seconds, context=context)
+        self._connections = HostConnections(parts.hostname, port, seconds=seconds, context=context)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._target = path.encode("ascii")
         self._headers = [
@@ -362,7 +362,7 @@ class _ClosedBeforeAnswerError(ConnectionError):
 class Response:
     """A response whose body is still to be read."""
 
-    def __init__(self, connection: _Connection, head: Head) -> None:
+    def __init__(self, connection: _HostConnection, head: Head) -> None:
         self.status = head.status
         self.reason = head.reason
         self.headers = head.headers
@@ -394,7 +394,7 @@ class Response:
         return bytes(received)
 
 
-class Connections:
+class HostConnections:
     """The connections to one host.
 
     Args:
@@ -411,11 +411,11 @@ class Connections:
         self._context = context
         if context is not None:
             context.set_alpn_protocols(["http/1.1"])
-        self._idle: list[_Connection] = []
+        self._idle: list[_HostConnection] = []
 
     async def post(
         self, target: bytes, headers: Headers, body: bytes, *, repeatable: bool
-    ) -> tuple[Response, _Connection]:
+    ) -> tuple[Response, _HostConnection]:
         """Send a request; the caller passes the connection to `release` when it has read the response.
 
         A server may close an idle connection at the moment at which a request is sent on it. A request that is
@@ -436,14 +436,14 @@ class Connections:
                     raise
         return await self._sent(await self._opened(), request)
 
-    async def _sent(self, connection: _Connection, request: bytes) -> tuple[Response, _Connection]:
+    async def _sent(self, connection: _HostConnection, request: bytes) -> tuple[Response, _HostConnection]:
         try:
             return Response(connection, await connection.send(request)), connection
         except BaseException:
             connection.close()
             raise
 
-    def release(self, connection: _Connection) -> None:
+    def release(self, connection: _HostConnection) -> None:
         """Keep a connection for the next request, or close it if its response was not read to the end."""
         if connection.is_reusable() and len(self._idle) < _MOST_IDLE:
             self._idle.append(connection)
@@ -455,7 +455,7 @@ class Connections:
         while self._idle:
             self._idle.pop().close()
 
-    def _taken(self, most_seconds: float) -> _Connection | None:
+    def _taken(self, most_seconds: float) -> _HostConnection | None:
         """The connection that was used last, if it still is good; those below it were idle for longer."""
         while self._idle:
             connection = self._idle.pop()
@@ -464,10 +464,10 @@ class Connections:
             connection.close()
         return None
 
-    async def _opened(self) -> _Connection:
+    async def _opened(self) -> _HostConnection:
         try:
             async with asyncio.timeout(self._seconds):
-                return _Connection(
+                return _HostConnection(
                     *await asyncio.open_connection(self._host, self._port, limit=_PIECE, ssl=self._context)
                 )
         except OSError as error:  # TimeoutError is one
@@ -485,7 +485,7 @@ def _request(target: bytes, headers: Headers, body: bytes) -> bytes:
     return b"\r\n".join((*lines, b"", body))
 
 
-class _Connection:
+class _HostConnection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer

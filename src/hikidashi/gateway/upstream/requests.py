@@ -18,6 +18,7 @@ from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from mcp.shared.message import SessionMessage
 from mcp_types.methods import serialize_server_result
 
+from ...common.json import is_object
 from ...servers.config import McpServer
 from ...servers.messages import BROKEN, FilteredStream, WatchedSends
 from ..auth.logins import ServerLogin
@@ -202,8 +203,8 @@ class _Stamping(WatchedSends):
         if isinstance(message, types.JSONRPCRequest):
             meta = (message.params or {}).get("_meta")
             # To older servers, capabilities are declared once per connection.
-            if isinstance(meta, dict) and types.CLIENT_CAPABILITIES_META_KEY in meta:
-                stamped = cast("dict[str, Any]", meta)
+            if is_object(meta) and types.CLIENT_CAPABILITIES_META_KEY in meta:
+                stamped = meta
                 self._envelope.seen(stamped)
                 if (client := _BEHALF.get()) is not None:
                     stamp(stamped, client)
