@@ -24,7 +24,8 @@ from typing import Any
 
 import hikidashi
 from hikidashi import ClaudeCodeModel, Tool, ToolResult
-from hikidashi.search import Ranker, ToolCatalog
+from hikidashi.search import ToolCatalog
+from hikidashi.search.catalog import Ranker
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say
 
 PACKAGE = Path(hikidashi.__file__).parent

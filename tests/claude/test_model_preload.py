@@ -15,7 +15,8 @@ from tests.support import ClaudeCode
 
 from hikidashi import ClaudeCodeModel, from_function
 from hikidashi.errors import InvalidSettingError
-from hikidashi.search import FoundByCounts, SearchLog, ToolCatalog, report, to_claude_search
+from hikidashi.search import SearchLog, ToolCatalog, report, to_claude_search
+from hikidashi.search.log_report import FoundByCounts
 from hikidashi.testing import call, say
 
 TOOLS = FunctionToolset[Any]([get_weather, refund_order, send_mail])

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 from hikidashi.cli.app import app
 from hikidashi.cli.app import run as start
 from hikidashi.errors import HikidashiError, SearchLogError, ToolSearchError, ToolSourceError
-from hikidashi.search.log import SearchLog
+from hikidashi.search.log_sqlite import SearchLog
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 Tools = Callable[..., Result]

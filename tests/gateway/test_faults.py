@@ -30,7 +30,7 @@ from hikidashi.gateway import Gateway, GatewayOptions, GatewayServer, ServerOpti
 from hikidashi.gateway.first_lists import ListingCache
 from hikidashi.gateway.server import GatewayMCPServer
 from hikidashi.gateway.upstream.listing import Listing
-from hikidashi.search.log import SearchLog
+from hikidashi.search.log_sqlite import SearchLog
 from hikidashi.servers.config import McpServer
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))

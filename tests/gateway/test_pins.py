@@ -15,7 +15,7 @@ from hikidashi.gateway import Gateway, GatewayOptions
 from hikidashi.gateway.names import pinned_patterns
 from hikidashi.gateway.options import matches
 from hikidashi.gateway.server import GatewayMCPServer
-from hikidashi.search.log import SearchLog
+from hikidashi.search.log_sqlite import SearchLog
 
 
 async def test_the_most_used_tools_by_the_records_are_listed_and_stay_while_the_gateway_runs(tmp_path: Path) -> None:

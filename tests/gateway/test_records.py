@@ -19,7 +19,7 @@ from tests.gateway.test_gateway import MODES, choose_blue
 
 from hikidashi.gateway import Gateway, GatewayMCPServer, GatewayOptions
 from hikidashi.gateway.http_server import http_app
-from hikidashi.search.log import SearchLog
+from hikidashi.search.log_sqlite import SearchLog
 
 HIKIDASHI = str(Path(sys.executable).with_name("hikidashi"))
 

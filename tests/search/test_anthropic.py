@@ -16,15 +16,9 @@ from anthropic.resources.beta.messages import Messages as BetaMessages
 
 from hikidashi import Tool, ToolResult, ToolValidationError, from_function
 from hikidashi.errors import ToolTurnLimitError
-from hikidashi.search import (
-    ToolCatalog,
-    ToolResults,
-    ToolRun,
-    arun_anthropic_search,
-    reference_blocks,
-    run_anthropic_search,
-)
-from hikidashi.search.anthropic import LoopOptions, RunOptions
+from hikidashi.search import ToolCatalog, ToolRun, arun_anthropic_search, run_anthropic_search
+from hikidashi.search.anthropic import LoopOptions, RunOptions, ToolResults
+from hikidashi.search.anthropic_blocks import reference_blocks
 from hikidashi.testing import MessagesServer, Reply, Script, call, fault, say, turn
 from hikidashi.tool import audio
 
@@ -534,7 +528,10 @@ def test_what_the_api_refuses_reaches_the_caller(client: Start) -> None:
 @pytest.mark.parametrize(
     ("tools", "said"),
     [
-        ([{"name": "a", "input_schema": {"type": "object"}}], "must be a hikidashi Tool, got dict. Convert it first"),
+        (
+            [{"name": "a", "input_schema": {"type": "object"}}],
+            "must hold hikidashi tools, and it holds a builtins dict",
+        ),
         ([TOOLS[0].renamed("search_tools")], "as the search tool is"),
         ([TOOLS[0], TOOLS[0]], "Two tools are called 'get_weather'"),
     ],

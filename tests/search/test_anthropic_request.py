@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 
 from hikidashi import Tool, ToolResult, ToolValidationError, Unsupported
 from hikidashi.errors import ToolSearchError
-from hikidashi.search import Provider, ToolCatalog, Variant, client_search_tool, to_anthropic_search, worth_it
+from hikidashi.search import ToolCatalog, to_anthropic_search
+from hikidashi.search.anthropic_blocks import Variant
+from hikidashi.search.anthropic_request import Provider, client_search_tool, worth_it
 from hikidashi.testing.messages import refusal
 
 MODEL = "claude-opus-5-5"

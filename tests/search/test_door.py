@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType
 from typing import Any, Literal, get_origin
 
 import pytest
@@ -20,7 +18,9 @@ import hikidashi
 import hikidashi.search
 from hikidashi import Tool, ToolResult
 from hikidashi.errors import ToolValidationError
-from hikidashi.search import LoopOptions, ToolCatalog, deferred, run_anthropic_search, toolset_of
+from hikidashi.search import LoopOptions, SearchOptions, ToolCatalog, deferred, run_anthropic_search, to_mcp_search
+from hikidashi.search.options import search_options
+from hikidashi.search.pydantic_ai import toolset_of
 
 FRAMEWORKS = ("pydantic_ai", "strands", "claude", "mcp")
 
@@ -31,18 +31,44 @@ async def send_mail(_: dict[str, Any]) -> ToolResult:
 
 SEND_MAIL = Tool(name="send_mail", description="Send a mail.", input_schema={"type": "object"}, call=send_mail)
 
-SHARED = ("strategy", "max_results", "always_loaded", "about", "language", "record", "budget")
+PUBLIC = [
+    "CallLog",
+    "Embedder",
+    "LiveServers",
+    "LoopOptions",
+    "McpServer",
+    "Overlay",
+    "Recorder",
+    "SearchLog",
+    "SearchOptions",
+    "ToolCatalog",
+    "ToolMatch",
+    "ToolRun",
+    "arun_anthropic_search",
+    "deferred",
+    "read_mcp_config",
+    "report",
+    "run_anthropic_search",
+    "search_hooks",
+    "search_tool_names",
+    "to_anthropic_search",
+    "to_claude_search",
+    "to_mcp_search",
+    "to_pydantic_ai_search",
+    "to_strands_search",
+    "tool_searches",
+]
 
 
 def seam(framework: str) -> Callable[..., Any]:
     return getattr(hikidashi.search, f"to_{framework}_search")
 
 
-def test_the_names_are_sorted_and_each_has_a_home() -> None:
-    assert import_module("hikidashi.search").__all__ == dir(hikidashi.search)
+def test_the_names_are_pinned_and_sorted() -> None:
+    assert import_module("hikidashi.search").__all__ == dir(hikidashi.search) == PUBLIC == sorted(PUBLIC)
 
 
-@pytest.mark.parametrize("name", dir(hikidashi.search))
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_name_resolves_to_something_with_a_docstring(name: str) -> None:
     value = getattr(hikidashi.search, name)
     assert get_origin(value) is Literal or value.__doc__
@@ -55,15 +81,34 @@ def test_each_framework_has_a_search_beside_its_conversion(framework: str) -> No
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_seam_has_the_same_options_with_the_same_defaults(framework: str) -> None:
-    ours, theirs = (inspect.signature(seam(each)).parameters for each in (framework, "mcp"))
-    assert {name: (ours[name].kind, ours[name].default) for name in SHARED} == {
-        name: (theirs[name].kind, theirs[name].default) for name in SHARED
+def test_every_framework_takes_the_same_options(framework: str) -> None:
+    (options,) = (one for one in inspect.signature(seam(framework)).parameters.values() if one.kind is one.VAR_KEYWORD)
+    assert options.annotation == "Unpack[SearchOptions]"
+    assert SearchOptions.__annotations__.keys() < LoopOptions.__annotations__.keys()
+
+
+def test_an_option_is_declared_once_and_checked_in_the_same_file() -> None:
+    options = SearchOptions.__annotations__.keys()
+    assert inspect.signature(search_options).parameters.keys() == options
+    folder = Path(str(hikidashi.search.__file__)).parent
+    named = {
+        (file.name, node.name)
+        for file in folder.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and {"strategy", "preload"} & {one.arg for one in node.args.kwonlyargs}
     }
+    assert named == {("options.py", "search_options"), ("search_tools.py", "search_catalog")}
 
 
-def test_the_loop_names_its_options_as_the_seams_do() -> None:
-    assert set(SHARED) <= LoopOptions.__annotations__.keys()
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_an_option_that_does_not_exist_is_refused(framework: str) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_result'"):
+        seam(framework)([], max_result=3)
+
+
+def test_a_server_refuses_to_preload_since_it_sees_no_messages() -> None:
+    with pytest.raises(TypeError, match="`to_mcp_search` cannot preload"):
+        to_mcp_search([], preload=3)
 
 
 def run_in_a_loop(tools: list[Tool], **options: Any) -> Any:
@@ -109,39 +154,6 @@ def test_every_seam_refuses_always_loaded_that_is_not_a_list_of_names(
 def test_every_seam_names_the_tool_in_always_loaded_that_does_not_exist(offer: Callable[..., Any]) -> None:
     with pytest.raises(ToolValidationError, match=r"`always_loaded` names 'sned_mail', .* Check the spelling"):
         offer([SEND_MAIL], always_loaded=["sned_mail"])
-
-
-def functions(value: Any) -> Iterator[FunctionType]:
-    """A function, or the methods that a class offers."""
-    if isinstance(value, FunctionType):
-        yield value
-    elif isinstance(value, type):
-        for name, member in vars(value).items():
-            if isinstance(member, FunctionType) and (name == "__init__" or not name.startswith("_")):
-                yield member
-
-
-INTERNAL = {"Entry", "Shown", "ToolLoop"}
-"""Types of arguments that only hikidashi itself passes."""
-
-
-def is_ours(value: Any) -> bool:
-    if get_origin(value) is Literal:
-        return True
-    return isinstance(value, type) and value.__module__.startswith("hikidashi.")
-
-
-@pytest.mark.parametrize("name", dir(hikidashi.search))
-def test_every_type_in_a_signature_can_be_imported_from_the_door(name: str) -> None:
-    offered = {*dir(hikidashi.search), *dir(hikidashi)}
-    used = {
-        word
-        for function in functions(getattr(hikidashi.search, name))
-        for annotation in function.__annotations__.values()
-        for word in re.findall(r"\w+", str(annotation))
-        if is_ours(function.__globals__.get(word))
-    }
-    assert used - INTERNAL <= offered
 
 
 # What the frameworks themselves ask for: a hook of strands answers by it, and so does a cancel scope of anyio.

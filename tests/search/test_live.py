@@ -26,17 +26,10 @@ from tests.support import saying_its_name
 
 from hikidashi import Tool
 from hikidashi.errors import ToolConnectionError, ToolValidationError
-from hikidashi.search import (
-    LiveServers,
-    McpServer,
-    ServerState,
-    ToolCatalog,
-    deferred,
-    to_mcp_search,
-    to_pydantic_ai_search,
-    toolset_of,
-)
+from hikidashi.search import LiveServers, McpServer, ToolCatalog, deferred, to_mcp_search, to_pydantic_ai_search
 from hikidashi.search.answers import found_names
+from hikidashi.search.live import ServerState
+from hikidashi.search.pydantic_ai import toolset_of
 
 MODERN = """
 import os, pathlib, sys

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,9 +24,10 @@ from tests.support import Heard
 
 from hikidashi import from_function
 from hikidashi.errors import SearchLogError
-from hikidashi.search import FoundByCounts, Recorder, SearchLog, ToolCatalog, report, to_mcp_search
-from hikidashi.search import log_store as record_store
-from hikidashi.search.log import ConversationRecord, record_call
+from hikidashi.search import CallLog, Recorder, SearchLog, ToolCatalog, report, to_mcp_search
+from hikidashi.search import log_sqlite as record_store
+from hikidashi.search.log import ConversationRecord, FoundBy, RecordedCall, RecordedSearch, record_call
+from hikidashi.search.log_report import FoundByCounts
 
 
 @pytest.fixture
@@ -80,6 +81,47 @@ EVENTS = st.lists(
     st.tuples(st.just("search"), st.sampled_from("xyz"), st.text(), st.lists(NAMES, max_size=5))
     | st.tuples(st.just("call"), st.sampled_from("xyz"), NAMES, st.just([]))
 )
+
+
+class ListLog(CallLog):
+    """A log in lists: what another store needs."""
+
+    def __init__(self) -> None:
+        self._conversation = ""
+        self._searches: list[RecordedSearch] = []
+        self._calls: list[RecordedCall] = []
+
+    @contextmanager
+    def conversation(self, name: str) -> Generator[None]:
+        before, self._conversation = self._conversation, self._conversation or name
+        yield
+        self._conversation = before
+
+    def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
+        search = RecordedSearch(
+            at=0, session=self._conversation, kind=kind, query=query, names=tuple(names), seconds=None, called=()
+        )
+        self._searches.append(search)
+
+    def called(self, name: str, *, found_by: FoundBy | None = None) -> None:
+        self._calls.append(RecordedCall(at=0, session=self._conversation, name=name, found_by=found_by))
+
+    def searches(self) -> list[RecordedSearch]:
+        return self._searches
+
+    def calls(self) -> list[RecordedCall]:
+        return self._calls
+
+
+def test_another_store_is_one_class() -> None:
+    log = ListLog()
+    for conversation in (ConversationRecord(log, name="one"), ConversationRecord(log, name="two")):
+        conversation.searched("send a mail", "words", ["send_mail"])
+        conversation.called("send_mail")
+    found = report(log, ToolCatalog([{"name": "send_mail"}, {"name": "read_mail"}]))
+    assert (found.searches, found.calls, found.never_found) == (2, 2, ("read_mail",))
+    assert found.conversations_found_by == FoundByCounts(total=2, search=2)
+    assert log.usage() == {"send_mail": 2}
 
 
 @settings(max_examples=60)

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from hikidashi.search import (
+from hikidashi.search import SearchLog, ToolCatalog, report
+from hikidashi.search.log_report import (
     CalledTool,
     EmptySearch,
     FoundByCounts,
@@ -23,9 +24,6 @@ from hikidashi.search import (
     PreloadedTool,
     Proposal,
     Report,
-    SearchLog,
-    ToolCatalog,
-    report,
 )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hikidashi import ToolValidationError
-from hikidashi.search import client_search_tool, to_anthropic_search
+from hikidashi.search import to_anthropic_search
+from hikidashi.search.anthropic_request import client_search_tool
 
 MODEL = "claude-opus-5-5"
 OLD = "claude-3-5-haiku-latest"

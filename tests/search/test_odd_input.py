@@ -11,7 +11,9 @@ import pytest
 import hikidashi.search
 from hikidashi import Tool, ToolResult
 from hikidashi.errors import SearchLogError, ToolSearchError, ToolSourceError, ToolValidationError
-from hikidashi.search import SearchLog, ToolCatalog, reference_blocks, to_anthropic_search, worth_it
+from hikidashi.search import SearchLog, ToolCatalog, to_anthropic_search
+from hikidashi.search.anthropic_blocks import reference_blocks
+from hikidashi.search.anthropic_request import worth_it
 
 
 async def call(_: dict[str, Any]) -> ToolResult:

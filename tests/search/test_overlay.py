@@ -14,7 +14,8 @@ from tests.support import saying_its_name
 
 from hikidashi import to_strands
 from hikidashi.errors import ToolSourceError
-from hikidashi.search import Addition, Overlay, ToolCatalog
+from hikidashi.search import Overlay, ToolCatalog
+from hikidashi.search.overlay import Addition
 
 YAML = """\
 tools:

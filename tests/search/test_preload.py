@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import pytest
 from benchmarks.search.confidence import questions
@@ -18,7 +18,7 @@ from hikidashi.search import ToolCatalog, to_claude_search, to_pydantic_ai_searc
 from hikidashi.search.anthropic import ToolLoop
 from hikidashi.search.catalog import Ranker
 from hikidashi.search.engine.statement import is_clear_request
-from hikidashi.search.preload import Preloader, check_preload
+from hikidashi.search.preload import Preloader
 
 Asked = TypeVar("Asked")
 
@@ -239,28 +239,6 @@ def test_the_same_messages_load_the_same_tools_in_the_same_order(errands: ToolCa
     assert [first.load(message) for message in messages] == [second.load(message) for message in messages]
     assert first.loaded == second.loaded
     assert len(first.loaded) == 12
-
-
-def test_no_count_and_zero_turn_preloading_off() -> None:
-    assert [check_preload(None), check_preload(0), check_preload(3), check_preload(20, 20)] == [0, 0, 3, 20]
-
-
-@pytest.mark.parametrize("value", [-1, 21, True, False, 2.0, "3", [3]])
-def test_a_count_out_of_range_is_refused_by_its_value(value: object) -> None:
-    with pytest.raises(ValueError, match=r"`preload` is .*: use a whole number from 1 to 20") as caught:
-        check_preload(value)
-    assert repr(value) in str(caught.value)
-
-
-@pytest.mark.parametrize("value", [2, 0, True, "9"])
-def test_a_bound_below_the_count_is_refused_by_its_value(value: object, catalog: ToolCatalog) -> None:
-    with pytest.raises(ValueError, match=r"`preload_most` is .*: use a whole number from 3 on") as caught:
-        check_preload(3, value)
-    assert repr(value) in str(caught.value)
-    with pytest.raises(ValueError, match="`most` is"):
-        Preloader(catalog, 3, most=cast("int", value))
-    with pytest.raises(ValueError, match="`preload` is off"):
-        check_preload(0, value)
 
 
 def loop(tools: list[Any], **options: Any) -> ToolLoop:

@@ -15,15 +15,8 @@ from tests.search.preload_support import ASK_AGAIN, ASK_MAIL, long_mails
 from tests.support import Heard
 
 from hikidashi import ClaudeCodeModel, Tool, ToolResult, ToolValidationError, from_function, to_claude
-from hikidashi.search import (
-    FoundByCounts,
-    SearchLog,
-    ToolCatalog,
-    report,
-    search_hooks,
-    search_tool_names,
-    to_claude_search,
-)
+from hikidashi.search import SearchLog, ToolCatalog, report, search_hooks, search_tool_names, to_claude_search
+from hikidashi.search.log_report import FoundByCounts
 from hikidashi.testing import MessagesServer, call, say, turn
 
 PLACEHOLDER = "DeferredToolPlaceholder"

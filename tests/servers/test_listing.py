@@ -18,8 +18,9 @@ from tests.mcp_support import served
 
 from hikidashi import from_function, to_mcp
 from hikidashi.errors import ToolSourceError
-from hikidashi.search import McpServer, ServerTools, read_mcp_config, tools_of_servers
+from hikidashi.search import McpServer, read_mcp_config
 from hikidashi.servers.failure import Diagnostics
+from hikidashi.servers.listing import ServerTools, tools_of_servers
 
 MAIL = """
 from hikidashi import from_function, to_mcp

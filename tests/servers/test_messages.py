@@ -18,8 +18,9 @@ from mcp.shared.message import SessionMessage
 from tests.mcp_support import served
 
 from hikidashi import Tool, ToolResult, to_mcp
-from hikidashi.search import LiveServers, McpServer, tools_of_servers
+from hikidashi.search import LiveServers, McpServer
 from hikidashi.servers.connection import LargeEvents, TooLargeError
+from hikidashi.servers.listing import tools_of_servers
 from hikidashi.servers.messages import MessageReader, MessageWriter
 
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)))

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from hikidashi import from_function
-from hikidashi.search import ToolRun, run_anthropic_search, search_requests, to_anthropic_search, tool_searches
+from hikidashi.search import ToolRun, run_anthropic_search, to_anthropic_search, tool_searches
+from hikidashi.search.anthropic_blocks import search_requests
 from hikidashi.testing import MessagesServer, call, say, turn
 from hikidashi.testing.tool_search import search_regex, search_words
 

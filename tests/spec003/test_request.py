@@ -10,7 +10,8 @@ from anthropic import BadRequestError
 
 from hikidashi import Unsupported
 from hikidashi.errors import ToolSearchError
-from hikidashi.search import Provider, to_anthropic_search, worth_it
+from hikidashi.search import to_anthropic_search
+from hikidashi.search.anthropic_request import Provider, worth_it
 from hikidashi.testing import MessagesServer
 from hikidashi.tokens import definition_tokens
 

@@ -7,7 +7,7 @@ import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import mcp_types as types
@@ -16,7 +16,7 @@ from mcp.server.request_state import authenticated_principal
 
 from ..common.json import as_object, is_object
 from ..errors import ServerUnavailableError, ToolSearchError
-from ..search.log import FoundBy, Recorder, SearchLog, record_call
+from ..search.log import FoundBy, Recorder, in_conversation, record_call
 from ..servers.revisions import is_modern_client
 from .callers import Caller, Context, client_key, conversation_of, principal_of, raw_meta, refuse_cursor
 from .finder import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
@@ -365,7 +365,7 @@ def _question(server: str, name: str, arguments: dict[str, Any] | None) -> str:
 
 
 class ClientRecords:
-    """Passes searches and calls to a recorder; a `SearchLog` gets a session for each client.
+    """Passes searches and calls to a recorder; in a `CallLog` each client is a conversation.
 
     Arguments and results are not recorded.
     """
@@ -377,21 +377,19 @@ class ClientRecords:
     def searched(self, ctx: Context, query: str, kind: str, names: Sequence[str]) -> None:
         """Record a search of the client of `ctx`."""
         if self._recorder is not None:
-            with self._session(ctx):
+            with self._session(self._recorder, ctx):
                 self._recorder.searched(query, kind, names)
 
     def called(self, ctx: Context, name: str, *, found_by: FoundBy | None) -> None:
         """Record a call of the client of `ctx`; `found_by` None leaves it to the searches of its session."""
         if self._recorder is not None:
-            with self._session(ctx):
+            with self._session(self._recorder, ctx):
                 record_call(self._recorder, name, found_by)
 
-    def _session(self, ctx: Context) -> AbstractContextManager[object]:
-        if not isinstance(self._recorder, SearchLog):
-            return nullcontext()
+    def _session(self, recorder: Recorder, ctx: Context) -> AbstractContextManager[object]:
         # Salted, since the id of an HTTP session is as good as a password.
         digest = hashlib.sha256(self._salt + _conversation(ctx).encode("utf-8", "surrogatepass"))
-        return self._recorder.session(digest.hexdigest()[:12])
+        return in_conversation(recorder, digest.hexdigest()[:12])
 
 
 def _conversation(ctx: Context) -> str:

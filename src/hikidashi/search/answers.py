@@ -16,7 +16,6 @@ from ..tokens import estimate_tokens
 from ..tool import json_text
 from .catalog import MAX_LIMIT
 from .engine.entry import Entry
-from .log import Recorder
 
 __all__ = [
     "CALL_TOOL",
@@ -24,7 +23,6 @@ __all__ = [
     "SEARCH_TOOLS",
     "AnswerBudget",
     "Language",
-    "Recorder",
     "Shown",
     "Wording",
     "budget_of",

@@ -31,13 +31,13 @@ from collections.abc import (
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Literal, Protocol, Required, Self, TypedDict, Unpack, cast, get_args, overload
+from typing import Any, Literal, Protocol, Required, Self, Unpack, cast, get_args, overload
 
 from ..convert.anthropic import call_anthropic
 from ..convert.wire import WireNames
-from ..errors import MissingExtra, ToolSearchError, ToolTurnLimitError, ToolValidationError, Unsupported
+from ..errors import MissingExtra, ToolSearchError, ToolTurnLimitError, Unsupported
 from ..tool import Tool
-from .answers import DEFAULT_BUDGET, SEARCH_TOOLS, AnswerBudget, Language, Shown, Wording, budget_of, wording
+from .answers import SEARCH_TOOLS, Shown, Wording
 from .anthropic_blocks import (
     ReadMessage,
     ToolSearchCall,
@@ -58,7 +58,6 @@ from .anthropic_request import (
     ADDITIONS_BETA,
     BETA_OF,
     Provider,
-    check_choice,
     check_name_is_free,
     client_search_tool,
     definitions_of,
@@ -70,17 +69,10 @@ from .anthropic_request import (
 )
 from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .engine.entry import entry_of
-from .log import ConversationRecord, Recorder
-from .preload import Preloader, check_preload, first_new_message
-from .search_tools import (
-    Found,
-    Strategy,
-    check_options,
-    names_in,
-    reporting_lost_connections,
-    search_catalog,
-    unreachable_of,
-)
+from .log import ConversationRecord
+from .options import CheckedOptions, SearchOptions, check_choice, search_options
+from .preload import Preloader, first_new_message
+from .search_tools import Found, callable_tool, reporting_lost_connections, search_catalog, unreachable_of
 
 try:
     import anyio
@@ -110,25 +102,15 @@ logger = logging.getLogger("hikidashi")
 Expand = Literal["auto", "references", "tools"]
 
 
-class LoopOptions(TypedDict, total=False):
-    """How tools are offered, and how long the conversation may be."""
+class LoopOptions(SearchOptions, total=False):
+    """Options of `run_anthropic_search` beside those of `SearchOptions`: how tools are offered, and for how long."""
 
     max_turns: int
     """Maximum number of replies of the model, then `ToolTurnLimitError`; default 20."""
     provider: Provider
     """Whose limits and beta header to use; default "anthropic"."""
-    always_loaded: Collection[str]
-    """Names of tools that the model sees from the start."""
     usage: Mapping[str, int]
     """Number of calls of each tool: the most used ones are loaded from the start too, up to five tools in all."""
-    max_results: int
-    """Maximum number of tools that a search loads, unless the model asks for another; default 5."""
-    strategy: Strategy
-    """How a query is read: as "words", as a "regex", or "both" (an expression between slashes); default "both"."""
-    about: str
-    """What the tools are for, in a few words, added to the description of `search_tools`."""
-    language: Language
-    """Language of the text that the model reads; default "en"."""
     betas: Literal["auto", "off"] | Sequence[str]
     """See `to_anthropic_search`."""
     expand: Expand
@@ -137,17 +119,6 @@ class LoopOptions(TypedDict, total=False):
     with every model. "auto" chooses by model, provider and number of tools."""
     force: bool
     """Search even where it is not worth it (see `worth_it`); otherwise a few small tools are sent as they are."""
-    record: Recorder
-    """Recorder notified of each search and call: a `SearchLog`."""
-    budget: AnswerBudget | int
-    """Maximum number of tokens in the definitions that one search loads, or one message; default 5,000. See
-    `AnswerBudget`."""
-    preload: int | None
-    """How many of the best tools for a message of the user to load before the model is asked, if the message asks for
-    something that a tool does; they stay loaded. A message with results of tools loads none, whatever text it has
-    beside them. None or 0, the default, loads none."""
-    preload_most: int | None
-    """How many tools all messages of a conversation may load; default four times `preload`."""
 
 
 class RunOptions(LoopOptions, total=False):
@@ -472,43 +443,21 @@ class ToolLoop:
         messages: Iterable[Any],
         max_turns: int = 20,
         provider: Provider = "anthropic",
-        always_loaded: Collection[str] = (),
         usage: Mapping[str, int] | None = None,
-        strategy: Strategy = "both",
-        max_results: int = 5,
-        about: str | None = None,
-        language: Language = "en",
         betas: Literal["auto", "off"] | Sequence[str] = "auto",
         expand: Expand = "auto",
         force: bool = False,
-        record: Recorder | None = None,
-        budget: AnswerBudget | int = DEFAULT_BUDGET,
-        preload: int | None = None,
-        preload_most: int | None = None,
+        **options: Unpack[SearchOptions],
     ) -> None:
-        count = check_preload(preload, preload_most)
+        self._options = checked = search_options(**options)
+        self._words = checked.words
         if max_turns < 1:
             raise ValueError(f"`max_turns` is the number of replies and must be at least 1, got {max_turns}.")
-        check_options(strategy, max_results)
-        self._max_results = max_results
-        self._strategy: Strategy = strategy
-        self._words = wording(language)
         check_choice("provider", provider, BETA_OF)
         check_choice("expand", expand, get_args(Expand))
-        self._budget = budget_of(budget)
-        own = [_callable(tool) for tool in tools]
+        own = [callable_tool(tool) for tool in tools]
         self._offered = OfferedTools(
-            own,
-            search=client_search_tool(strategy=strategy, max_results=max_results, about=about, language=language),
-            model=model,
-            provider=provider,
-            always_loaded=names_in("always_loaded", always_loaded),
-            usage=usage or {},
-            betas=betas,
-            expand=expand,
-            force=force,
-            budget=self._budget,
-            words=self._words,
+            own, checked, model=model, provider=provider, usage=usage or {}, betas=betas, expand=expand, force=force
         )
         self._max_turns = max_turns
         self._turns = 0
@@ -525,16 +474,18 @@ class ToolLoop:
         self._messages, added = without_additions(given_messages)
         allowed = betas == "auto" or (not isinstance(betas, str) and ADDITIONS_BETA in betas)
         self._by_addition = (
-            (bool(count) or bool(added))
+            (bool(checked.preload) or bool(added))
             and (self._offered.searching and self._offered.by_reference)
             and (allowed and takes_additions(model, provider))
         )
         if self._by_addition and betas == "auto":  # in every request, also before the first addition
             self._offered.add_beta(ADDITIONS_BETA)
         listed = [*map(self._offered.own, self._offered.loaded)]
-        self._conversation = ConversationRecord(record, listed=listed)
-        searched = count and self._offered.searching
-        self._preloader = Preloader(self._catalog, count, most=preload_most, listed=listed) if searched else None
+        self._conversation = ConversationRecord(checked.record, listed=listed)
+        searched = checked.preload and self._offered.searching
+        self._preloader = (
+            Preloader(self._catalog, checked.preload, most=checked.preload_most, listed=listed) if searched else None
+        )
         self._added = added if self._offered.searching else {}
         self._is_replayed = False
         self._waits = bool(searched) and not isinstance(tools, ToolCatalog) and len(own) <= _AWAITED
@@ -657,12 +608,14 @@ class ToolLoop:
             query=query if isinstance(query, str) else json.dumps(query, ensure_ascii=False),
             limit=limit if type(limit) is int else None,
         )
-        wanted = self._max_results if made.limit is None else made.limit
+        wanted = self._options.max_results if made.limit is None else made.limit
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", self._words["query is not text"])
             most = min(max(wanted, 1), MAX_LIMIT)
-            found = search_catalog(self._catalog, query, strategy=self._strategy, limit=most, own=self._offered.own)
+            found = search_catalog(
+                self._catalog, query, strategy=self._options.strategy, limit=most, own=self._offered.own
+            )
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
             self._searches.append(replace(made, failure=failure))
@@ -670,7 +623,7 @@ class ToolLoop:
         # The catalogue may have grown since the start, and the API refuses references to tools not in `tools`.
         sent = (replace(entry, name=self._offered.names.of(entry.name)) for entry in found.entries)
         found = replace(found, entries=tuple(entry for entry in sent if entry.name in self._offered.tools))
-        shown = found.shown(self._budget)
+        shown = found.shown(self._options.budget)
         names = tuple(entry.name for entry in shown.whole)
         self._searches.append(replace(made, references=names))
         self._conversation.searched(query, found.kind, [self._offered.own(entry.name) for entry in found.entries])
@@ -754,15 +707,6 @@ def _notes(query: str, found: Found, shown: Shown, words: Wording) -> Iterable[s
     yield from words.missing(found.hidden, found.unknown)
 
 
-def _callable(tool: object) -> Tool:
-    if isinstance(tool, Tool):
-        return tool
-    raise ToolValidationError(
-        f"To be called, a tool must be a hikidashi Tool, got {type(tool).__name__}. Convert it first: `from_function`, "
-        "`from_pydantic_ai`, `from_mcp` or `from_strands`."
-    )
-
-
 def _error(call: dict[str, Any], text: str) -> dict[str, Any]:
     content = [{"type": "text", "text": text}]
     return {"type": "tool_result", "tool_use_id": call["id"], "content": content, "is_error": True}
@@ -778,41 +722,35 @@ class OfferedTools:
 
     Args:
         own: The tools, under their own names.
-        search: The definition of the search tool.
+        options: Which are loaded from the start, by their own names, and the budget to which definitions are cut.
         model: The model, which decides what `expand="auto"` is.
         provider: Where the model runs.
-        always_loaded: Own names of tools that are loaded from the start.
         usage: Number of calls, by own name.
         betas: Beta features of the request.
         expand: How found tools are loaded.
         force: Search also where all definitions are small.
-        budget: To which definitions are cut.
-        words: What the model reads of a lost server.
     """
 
     def __init__(
         self,
         own: list[Tool],
+        options: CheckedOptions,
         *,
-        search: dict[str, Any],
         model: str,
         provider: Provider,
-        always_loaded: list[str],
         usage: Mapping[str, int],
         betas: Literal["auto", "off"] | Sequence[str],
         expand: Expand,
         force: bool,
-        budget: AnswerBudget,
-        words: Wording,
     ) -> None:
-        self._budget = budget
-        self._words = words
+        self._budget = options.budget
+        self._words = options.words
         longest = _LONGEST_NAME.get(provider, _LONGEST_ELSEWHERE)
         self.names = WireNames((tool.name for tool in own), longest=longest)
         given = [self._sent(tool) for tool in own]
         self.tools = {tool.name: tool for tool in given}
         """By the name under which each is sent."""
-        kept = [self.names.of(name) if name in self.names else name for name in always_loaded]
+        kept = [self.names.of(name) if name in self.names else name for name in options.always_loaded]
         counts = {self.names.of(name): count for name, count in usage.items() if name in self.names}
         definitions = definitions_of(given, limit=None)
         self.searching = force or bool(verdict_on(definitions))
@@ -826,7 +764,9 @@ class OfferedTools:
         self.loaded: dict[str, None]
         """The names of the loaded tools, as sent."""
         if self.searching:
-            self.request = self._offer(given, search, always_loaded=kept, usage=counts, provider=provider, betas=betas)
+            self.request = self._offer(
+                given, client_search_tool(options), always_loaded=kept, usage=counts, provider=provider, betas=betas
+            )
             self.loaded = {
                 tool["name"]: None
                 for tool in self.request["tools"]

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast, get_args
 from ..errors import ToolSearchCode, ToolSearchError
 from .answers import SEARCH_TOOLS
 from .engine.statement import text_of
-from .search_tools import names_in
+from .options import names_in
 
 __all__ = [
     "ReadMessage",

@@ -18,11 +18,11 @@ from ..convert.wire import listed, root_schema
 from ..errors import ToolSearchError, ToolValidationError, Unsupported
 from ..tokens import estimate_tokens
 from ..tool import Tool
-from .answers import SEARCH_TOOLS, Language, wording
+from .answers import SEARCH_TOOLS
 from .anthropic_blocks import NAME_OF, TYPE_OF, Variant
 from .catalog import MAX_QUERY, MAX_TOOLS
 from .engine.entry import entry_of
-from .search_tools import Strategy, names_in
+from .options import CheckedOptions, check_choice, names_in, search_options
 
 __all__ = [
     "ADDITIONS_BETA",
@@ -34,7 +34,6 @@ __all__ = [
     "Provider",
     "Support",
     "Verdict",
-    "check_choice",
     "check_name_is_free",
     "client_search_tool",
     "defers_all",
@@ -134,36 +133,22 @@ def to_anthropic_search(
     return request
 
 
-def client_search_tool(
-    name: str = SEARCH_TOOLS,
-    *,
-    strategy: Strategy = "words",
-    max_results: int = 5,
-    about: str | None = None,
-    language: Language = "en",
-) -> dict[str, Any]:
-    """The definition of a search tool that the client runs: `search_tools` unless named otherwise.
-
-    Args:
-        name: The name of the tool.
-        strategy: How you read a query: as words, as a regular expression, or both (an expression between slashes).
-        max_results: Number of tools that you load where the model sets no `limit`.
-        about: What the tools are for, in a few words.
-        language: Language of the text that the model reads.
-    """
-    words = wording(language)
+def client_search_tool(options: CheckedOptions | None = None) -> dict[str, Any]:
+    """The definition of `search_tools`, which the client runs; without `options`, a query is read as words."""
+    chosen = options or search_options(strategy="words")
+    words, count = chosen.words, chosen.max_results
     return {
-        "name": name,
-        "description": words.search_description(about, loads=True),
+        "name": SEARCH_TOOLS,
+        "description": words.search_description(chosen.about, loads=True),
         "input_schema": {
             "type": "object",
             "properties": {
-                "query": {"type": "string", "maxLength": MAX_QUERY, "description": words[f"query {strategy}"]},
+                "query": {"type": "string", "maxLength": MAX_QUERY, "description": chosen.query_description},
                 "limit": {
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": max(10, max_results),
-                    "description": words["limit"].format(count=max_results),
+                    "maximum": max(10, count),
+                    "description": words["limit"].format(count=count),
                 },
             },
             "required": ["query"],
@@ -576,15 +561,3 @@ def _since(first_of: _Since, model: str) -> Support:
     if major is None:
         return "unknown"
     return "yes" if first is not None and (int(major), int(minor or 0)) >= first else "no"
-
-
-def check_choice(option: str, value: object, choices: Iterable[str], *, or_else: str = "") -> None:
-    """Raise unless `value` is one of `choices`.
-
-    Raises:
-        ValueError: the message lists the choices, and what else the option accepts.
-    """
-    known = list(choices)
-    if value not in known:
-        listed = ", ".join(map(repr, known)) + (f" or {or_else}" if or_else else "")
-        raise ValueError(f"`{option}` is {value!r}: use one of {listed}.")

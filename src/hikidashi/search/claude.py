@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from .. import __version__
 from ..errors import MissingExtra
 from ..tool import Tool, ToolResult
-from .answers import CALL_TOOL, DEFAULT_BUDGET, SEARCH_TOOLS, AnswerBudget, Language, Recorder, wording
+from .answers import CALL_TOOL, SEARCH_TOOLS, Language, wording
 from .catalog import ToolCatalog
 from .log import ConversationRecord
-from .preload import Preloader, check_preload
-from .search_tools import FoundTools, Strategy, ToolSearchHandler, names_in
+from .options import SearchOptions, names_in, search_options
+from .preload import Preloader
+from .search_tools import FoundTools, ToolSearchHandler
 
 try:
     from claude_agent_sdk import HookContext, HookMatcher, McpSdkServerConfig
@@ -34,16 +36,8 @@ def to_claude_search(
     *,
     name: str = "tools",
     version: str = __version__,
-    strategy: Strategy = "both",
-    max_results: int = 5,
-    always_loaded: Iterable[str] = (),
     discovered: Iterable[str] = (),
-    about: str | None = None,
-    language: Language = "en",
-    record: Recorder | None = None,
-    budget: AnswerBudget | int = DEFAULT_BUDGET,
-    preload: int | None = None,
-    preload_most: int | None = None,
+    **options: Unpack[SearchOptions],
 ) -> McpSdkServerConfig:
     """An MCP server for `ClaudeAgentOptions(mcp_servers={name: ...})` that lists two tools for any number of tools.
 
@@ -56,49 +50,34 @@ def to_claude_search(
     One server serves one conversation, and remembers what was found as long as it lives. For a conversation that is
     resumed, pass the names that were found before as `discovered`.
 
+    With `preload`, definitions come with the messages of the user, by the hooks of `search_hooks(server)`, where
+    `server` is what this function returns. A `ClaudeCodeModel` has many conversations, and refuses such a server in its
+    `mcp_servers`: give the tools to the agent with `to_pydantic_ai_search`.
+
     Args:
         tools: hikidashi tools, or a catalogue of them, which may change while the server runs.
         name: The key in `mcp_servers`.
         version: The version that the server reports.
-        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
-        max_results: Maximum number of tools that a search returns.
-        always_loaded: Names of tools that are listed from the start, beside the two.
         discovered: Names of tools that count as found already.
-        about: What the tools are for, in a few words, added to the description of `search_tools`.
-        language: Language of the text that the model reads.
-        record: Recorder notified of each search and call. In a `SearchLog` the conversation is a session of its own.
-        budget: Maximum number of tokens in the answer to a search, and in what is preloaded: see `AnswerBudget`.
-        preload: How many of the best tools for a user's message the model can call at once, without a search; from 1 to
-            20, by default none. Their definitions come with the message, by the hooks of `search_hooks(server)`, where
-            `server` is what this function returns. Talk loads nothing. A `ClaudeCodeModel` has many conversations, and
-            refuses such a server in its `mcp_servers`: give the tools to the agent with `to_pydantic_ai_search`.
-        preload_most: How many tools a conversation may load so; by default four times `preload`.
+        options: See `SearchOptions`.
 
     Raises:
         ToolValidationError: a tool is called `search_tools` or `call_tool`, or is not a hikidashi tool, or
             `always_loaded` names a tool that does not exist.
-        ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid.
+        ValueError: an option is invalid.
     """
-    count = check_preload(preload, preload_most)
-    conversation = ConversationRecord(record)
-    handler = ToolSearchHandler(
-        tools,
-        strategy=strategy,
-        max_results=max_results,
-        about=about,
-        language=language,
-        record=conversation,
-        budget=budget,
-    )
-    loaded = handler.always_loaded(always_loaded)
+    checked = search_options(**options)
+    conversation = ConversationRecord(checked.record)
+    handler = ToolSearchHandler(tools, replace(checked, record=conversation))
     found_before = names_in("discovered", discovered)
-    found = FoundTools([*found_before, *(tool.name for tool in loaded)])
-    conversation.remember((tool.name for tool in loaded), "listed")
+    loaded = checked.always_loaded
+    found = FoundTools([*found_before, *loaded])
+    conversation.remember(loaded, "listed")
     conversation.remember(found_before, "search")
 
     preloading: _Preloading | None = None
-    if count:
-        preloader = Preloader(handler.catalog, count, most=preload_most, listed=[tool.name for tool in loaded])
+    if checked.preload:
+        preloader = Preloader(handler.catalog, checked.preload, most=checked.preload_most, listed=loaded)
         preloading = _Preloading(handler, found, preloader)
 
     def search(arguments: dict[str, Any]) -> ToolResult:
@@ -109,7 +88,11 @@ def to_claude_search(
     async def call(arguments: dict[str, Any]) -> ToolResult:
         return await handler.call(arguments, found)
 
-    offered = [handler.search_tool(search), handler.call_tool(call), *(tool.deferred(False) for tool in loaded)]
+    offered = [
+        handler.search_tool(search),
+        handler.call_tool(call),
+        *(tool.deferred(False) for tool in handler.always_loaded),
+    ]
     server = to_claude(offered, name=name, version=version, always_load=True)
     if preloading is not None:
         _PRELOADING[server["instance"]] = preloading

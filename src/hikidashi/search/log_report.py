@@ -17,8 +17,7 @@ from .engine.analyzer import FUNCTION, REQUEST, Analyzer, fold, is_weak, stem
 from .engine.entry import entry_of
 from .engine.index import Index, Vocabulary
 from .engine.query import read_query
-from .log import SearchLog
-from .log_store import PRELOAD, FoundBy, RecordedCall, RecordedSearch
+from .log import PRELOAD, CallLog, FoundBy, RecordedCall, RecordedSearch, usage_in
 
 __all__ = [
     "BY_WORDS",
@@ -189,15 +188,15 @@ class Report:
         return asdict(self)
 
 
-def report(log: SearchLog, catalog: ToolCatalog) -> Report:
+def report(log: CallLog, catalog: ToolCatalog) -> Report:
     """A report on `log` for the tools of `catalog`.
 
     Raises:
-        SearchLogError: the log cannot be read.
+        SearchLogError: a `SearchLog` cannot be read.
     """
     recorded, calls = log.searches(), log.calls()
     searches = [search for search in recorded if search.kind != PRELOAD]
-    usage = log.usage()
+    usage = usage_in(calls)
     names = catalog.names
     found = _found(searches)
     known = set(names)

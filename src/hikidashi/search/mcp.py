@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, Unpack
 
 from mcp import types
 from mcp.server import ServerRequestContext
@@ -18,9 +18,10 @@ from .. import __version__
 from ..convert.mcp import answer, wire_tool
 from ..errors import Unsupported
 from ..tool import Tool, ToolResult
-from .answers import CALL_TOOL, DEFAULT_BUDGET, AnswerBudget, Language, Recorder
+from .answers import CALL_TOOL
 from .catalog import ToolCatalog
-from .search_tools import FoundTools, Strategy, ToolSearchHandler
+from .options import SearchOptions, search_options
+from .search_tools import FoundTools, ToolSearchHandler
 
 __all__ = ["to_mcp_search"]
 
@@ -37,14 +38,8 @@ def to_mcp_search(
     name: str = "hikidashi",
     version: str = __version__,
     instructions: str | None = None,
-    strategy: Strategy = "both",
-    max_results: int = 5,
-    always_loaded: Iterable[str] = (),
     list_found: bool = True,
-    about: str | None = None,
-    language: Language = "en",
-    record: Recorder | None = None,
-    budget: AnswerBudget | int = DEFAULT_BUDGET,
+    **options: Unpack[SearchOptions],
 ) -> MCPServer[Any]:
     """An MCP server that lists two tools, `search_tools` and `call_tool`, for any number of tools.
 
@@ -61,32 +56,21 @@ def to_mcp_search(
         name: The name of the server.
         version: The version of the server.
         instructions: The `instructions` that the server sends to a client.
-        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
-        max_results: Maximum number of tools that a search returns.
-        always_loaded: Names of tools that are listed from the start, beside the two.
         list_found: Whether found tools are listed; a changed list invalidates the client's prompt cache.
-        about: What the tools are for, in a few words, added to the description of `search_tools`.
-        language: Language of the text that the model reads.
-        record: Recorder notified of each search and call.
-        budget: Maximum number of tokens in the answer to a search: see `AnswerBudget`.
+        options: See `SearchOptions`; all but `preload`, since a server does not see what the user writes.
 
     Raises:
         ToolValidationError: a tool is called `search_tools` or `call_tool`, or is not a hikidashi tool, or
             `always_loaded` names a tool that does not exist.
-        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid.
+        TypeError: `preload` is given.
+        ValueError: an option is invalid.
     """
-    handler = ToolSearchHandler(
-        tools,
-        strategy=strategy,
-        max_results=max_results,
-        about=about,
-        language=language,
-        record=record,
-        budget=budget,
-    )
-    return _SearchServer(
-        handler, always_loaded, list_found=list_found, name=name, version=version, instructions=instructions
-    )
+    if "preload" in options or "preload_most" in options:
+        raise TypeError(
+            "`to_mcp_search` cannot preload: an MCP server does not see what the user writes. Leave `preload` out."
+        )
+    handler = ToolSearchHandler(tools, search_options(**options))
+    return _SearchServer(handler, list_found=list_found, name=name, version=version, instructions=instructions)
 
 
 _Findings = OrderedDict[str, FoundTools]
@@ -105,7 +89,6 @@ class _SearchServer(MCPServer[_Findings]):
     def __init__(
         self,
         handler: ToolSearchHandler,
-        always_loaded: Iterable[str],
         *,
         list_found: bool,
         name: str,
@@ -113,7 +96,7 @@ class _SearchServer(MCPServer[_Findings]):
         instructions: str | None,
     ) -> None:
         self._handler = handler
-        self._loaded = {tool.name: tool for tool in handler.always_loaded(always_loaded)}
+        self._loaded = {tool.name: tool for tool in handler.always_loaded}
         self._list_found = list_found
         self._found: ContextVar[FoundTools | None] = ContextVar("hikidashi_found", default=None)
         """The tools found in the session of the current request; None without a session."""
@@ -174,17 +157,17 @@ class _SearchServer(MCPServer[_Findings]):
             self._found.reset(token)
         if ctx.method == "initialize" and self._list_found and isinstance(result, dict):
             # `MCPServer` has no option for this; older clients need it to expect the notification.
-            capabilities = cast("dict[str, Any]", result["capabilities"])
+            capabilities: dict[str, Any] = result["capabilities"]
             tools = {**capabilities.get("tools", {}), "listChanged": True}
             return {**result, "capabilities": {**capabilities, "tools": tools}}
         return result
 
 
-def _found_by(ctx: ServerRequestContext[Any, Any]) -> FoundTools | None:
+def _found_by(ctx: ServerRequestContext[_Findings, Any]) -> FoundTools | None:
     session_id = "" if ctx.request is None else _http_session(ctx.request)
     if session_id is None:
         return None
-    findings = cast("_Findings", ctx.lifespan_context)
+    findings = ctx.lifespan_context
     found = findings.setdefault(session_id, FoundTools())
     findings.move_to_end(session_id)
     if len(findings) > _MOST_SESSIONS:

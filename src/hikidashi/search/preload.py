@@ -19,12 +19,9 @@ from .catalog import MAX_LIMIT, ToolCatalog
 from .engine.match import ToolMatch
 from .engine.statement import is_alphabetic, is_clear_request, is_talk, requests_in, text_of
 
-__all__ = ["MAX_PRELOAD", "MessageSearch", "Preloader", "check_preload", "first_new_message"]
+__all__ = ["MessageSearch", "Preloader", "first_new_message"]
 
 logger = logging.getLogger("hikidashi")
-
-MAX_PRELOAD = 20
-"""The most tools that one message may load: with more, the prompt is longer than a search costs."""
 
 _NEAR = 0.75  # of what makes a tool be about a question: unclear requests and unsure matches must be as near
 _MOST = 4  # the default bound of a conversation, in tools of one message
@@ -112,13 +109,10 @@ class Preloader:
 
     Args:
         catalog: The tools, or a search of them that several conversations share.
-        count: How many tools one message may load, from 1 to 20.
+        count: How many tools one message may load.
         most: How many tools a conversation may load in all; by default four times `count`.
         listed: Names of tools that the model has anyway. They are never loaded, but a message for which one of them is
             among the best needs one tool less.
-
-    Raises:
-        ValueError: `count` or `most` is out of range.
     """
 
     def __init__(
@@ -129,8 +123,8 @@ class Preloader:
         most: int | None = None,
         listed: Iterable[str] = (),
     ) -> None:
-        self.count = _checked_count(count)
-        self.most = _checked_most(most, self.count)
+        self.count = count
+        self.most = _MOST * count if most is None else most
         self._search = catalog if isinstance(catalog, MessageSearch) else MessageSearch(catalog)
         self._listed = frozenset(listed)
         self._loaded: dict[str, None] = {}
@@ -183,41 +177,7 @@ class Preloader:
         return new[: self.most - len(self._loaded)]
 
 
-def check_preload(preload: object, most: object = None) -> int:
-    """`preload`, an option of a seam: how many tools a message may load, or 0 for none.
-
-    Raises:
-        ValueError: it is not a whole number from 0 to 20, or `preload_most` is less than `preload`.
-    """
-    if preload is None or (preload == 0 and type(preload) is int):
-        if most is not None:
-            raise ValueError(f"`preload_most` is {most!r:.100} and `preload` is off: pass `preload` too, or neither.")
-        return 0
-    count = _checked_count(preload, "preload")
-    _checked_most(most, count, "preload_most")
-    return count
-
-
 def first_new_message(messages: Sequence[Mapping[str, Any]]) -> int:
     """The index of the first message after the last reply of the model, in messages with a `role`."""
     replies = (index for index in range(len(messages), 0, -1) if messages[index - 1].get("role") == "assistant")
     return next(replies, 0)
-
-
-def _checked_count(count: object, option: str = "count") -> int:
-    if type(count) is not int or not 1 <= count <= MAX_PRELOAD:
-        raise ValueError(
-            f"`{option}` is {count!r:.100}: use a whole number from 1 to {MAX_PRELOAD}; 5 is usual."
-            + (" 0 loads nothing in advance." if option == "preload" else "")
-        )
-    return count
-
-
-def _checked_most(most: object, count: int, option: str = "most") -> int:
-    if most is None:
-        return _MOST * count
-    if type(most) is not int or most < count:
-        raise ValueError(
-            f"`{option}` is {most!r:.100}: use a whole number from {count} on, the tools that one message may load."
-        )
-    return most

@@ -7,24 +7,15 @@ import operator
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Unpack
 
 from ..errors import MissingExtra
 from ..servers.failure import is_lost_connection, is_refusal
 from ..tool import Tool
-from .answers import DEFAULT_BUDGET, AnswerBudget, Language, Recorder, Wording, budget_of, wording
 from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .log import ConversationRecord
-from .preload import check_preload
-from .search_tools import (
-    Strategy,
-    callable_tool,
-    catalog_of,
-    check_options,
-    names_in,
-    require_tool,
-    unreachable_of,
-)
+from .options import SearchOptions, names_in, search_options
+from .search_tools import callable_tool, catalog_of, require_tool, unreachable_of
 
 try:
     from pydantic_ai import RunContext
@@ -64,16 +55,8 @@ logger = logging.getLogger("hikidashi")
 def to_pydantic_ai_search(
     tools: Iterable[Tool] | ToolCatalog | AbstractToolset[Any] | None = None,
     *,
-    strategy: Strategy = "both",
     catalog: ToolCatalog | None = None,
-    max_results: int = 5,
-    always_loaded: Iterable[str] = (),
-    about: str | None = None,
-    language: Language = "en",
-    record: Recorder | None = None,
-    budget: AnswerBudget | int = DEFAULT_BUDGET,
-    preload: int | None = None,
-    preload_most: int | None = None,
+    **options: Unpack[SearchOptions],
 ) -> ToolSearch[Any]:
     """A capability for `Agent(capabilities=[to_pydantic_ai_search(tools)])`: pydantic-ai's `ToolSearch`, our engine.
 
@@ -88,42 +71,27 @@ def to_pydantic_ai_search(
 
     Args:
         tools: hikidashi tools, a catalogue of them, which may change later, or a toolset.
-        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
         catalog: The index to search, with options of its own or loaded from a file. Missing tools are added to it,
             beyond its `limit_tools` if need be; its other tools are never offered to an agent that does not have them.
-        max_results: Maximum number of tools that one query reveals; with several queries, at least two for each.
-        always_loaded: Names of tools in `tools` that the model sees from the start.
-        about: What the tools are for, in a few words, added to the description of `search_tools`.
-        language: Language of the text that the model reads.
-        record: Recorder notified of each search and call, also of the calls of tools that the MCP server of
-            `ClaudeCodeModel.set_agent_toolsets` runs.
-        budget: Maximum number of tokens in the definitions that one search reveals, and that one message loads: see
-            `AnswerBudget`.
-        preload: How many of the best tools for a user's message the model sees at once, without a search of its own;
-            from 1 to 20, by default none. Talk loads nothing. What is loaded stays loaded: the same messages load the
-            same tools in the same order, also from a `message_history`.
-        preload_most: How many tools a conversation may load so; by default four times `preload`.
+        options: See `SearchOptions`. `always_loaded` chooses among `tools`. `record` is also notified of the calls of
+            tools that the MCP server of `ClaudeCodeModel.set_agent_toolsets` runs.
 
     Raises:
         ToolValidationError: a tool is not a hikidashi tool, or `always_loaded` names a tool that does not exist.
-        ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid;
-            `always_loaded` is given without `tools`, or `catalog` together with a catalogue as `tools`.
+        ValueError: an option is invalid; `always_loaded` is given without `tools`, or `catalog` together with a
+            catalogue as `tools`.
     """
-    check_options(strategy, max_results)
-    count = check_preload(preload, preload_most)
-    words = wording(language)
-    toolset, catalog = _offered(tools, catalog, names_in("always_loaded", always_loaded))
-    engine = Engine(strategy, catalog, max_results=max_results, record=record, words=words, budget=budget_of(budget))
+    checked = search_options(**options)
+    toolset, catalog = _offered(tools, catalog, checked.always_loaded)
+    words = checked.words
+    engine = Engine(catalog, checked)
     return _EngineSearch(
         strategy=engine,
         max_results=MAX_LIMIT,  # the engine counts itself: `select:` may name more than a search reveals
-        tool_description=words.search_description(about),
-        parameter_description=f"{words['queries']} {words[f'query {strategy}']}",
+        tool_description=words.search_description(checked.about),
+        parameter_description=f"{words['queries']} {checked.query_description}",
         toolset=toolset,
-        record=record,
-        words=words,
-        preload=count,
-        preload_most=preload_most,
+        engine=engine,
     )
 
 
@@ -157,10 +125,7 @@ class _EngineSearch(ToolSearch[Any]):
     """`ToolSearch` that adds explanations to the result of a search, and keeps found tools."""
 
     toolset: AbstractToolset[Any] | None = field(default=None, kw_only=True, repr=False)
-    record: Recorder | None = field(default=None, kw_only=True)
-    words: Wording = field(kw_only=True, repr=False)
-    preload: int = field(default=0, kw_only=True)
-    preload_most: int | None = field(default=None, kw_only=True)
+    engine: Engine = field(kw_only=True, repr=False)
     conversation: ConversationRecord | None = field(default=None, kw_only=True, repr=False)
     """The records of the conversation of a run."""
     gone: _GoneTools | None = field(default=None, kw_only=True, repr=False)
@@ -179,22 +144,22 @@ class _EngineSearch(ToolSearch[Any]):
         return self.toolset
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        engine: Any = self.strategy
-        searched = super().get_wrapper_toolset(NamedForApi(toolset, engine.names))
+        searched = super().get_wrapper_toolset(NamedForApi(toolset, self.engine.names))
         return searched if self.gone is None else _KeepsCallable(searched, self.gone, self._why_gone)
 
     def _why_gone(self, name: str) -> str:
-        engine: Any = self.strategy
-        is_lost = engine.names.original(name) in unreachable_of(engine.catalog)
-        return self.words.unreachable(name) if is_lost else self.words.unknown(name, ())
+        is_lost = self.engine.names.original(name) in unreachable_of(self.engine.catalog)
+        return self.engine.options.words.unreachable(name) if is_lost else self.engine.options.words.unknown(name, ())
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        engine: Any = self.strategy
-        conversation = ConversationRecord(self.record, name=ctx.conversation_id)
-        preloading = Preloading(engine, self.preload, self.preload_most, conversation)
+        conversation = ConversationRecord(self.engine.options.record, name=ctx.conversation_id)
+        preloading = Preloading(self.engine, conversation)
         gone = _GoneTools()
         return CombinedCapability(
-            [replace(self, conversation=conversation, gone=gone), _KeepFound(engine, preloading, ctx.messages, gone)]
+            [
+                replace(self, conversation=conversation, gone=gone),
+                _KeepFound(self.engine, preloading, ctx.messages, gone),
+            ]
         )
 
     async def wrap_tool_execute(
@@ -217,8 +182,7 @@ class _EngineSearch(ToolSearch[Any]):
         token = SEARCH.set(Search(notes, self.conversation))
         try:
             if self.gone is not None and tool_def.name in self.gone:  # no tool is left
-                engine: Any = self.strategy
-                result = {"discovered_tools": engine(ctx, asked, ())}
+                result = {"discovered_tools": self.engine(ctx, asked, ())}
             else:
                 result = await handler(args)
         except UnanswerableError as error:
@@ -226,13 +190,14 @@ class _EngineSearch(ToolSearch[Any]):
         finally:
             SEARCH.reset(token)
         found = result["discovered_tools"]
-        return _result(ctx, found, "\n".join(notes) or ("" if found else self.words.nothing(", ".join(asked))))
+        return _result(
+            ctx, found, "\n".join(notes) or ("" if found else self.engine.options.words.nothing(", ".join(asked)))
+        )
 
     def tool_called(self, tool: ToolDefinition) -> None:
         """Record a call; also of a tool that the MCP server of `ClaudeCodeModel.set_agent_toolsets` runs."""
         if self.conversation is not None:
-            engine: Any = self.strategy
-            name = engine.names.original(tool.name)
+            name = self.engine.names.original(tool.name)
             if not tool.defer_loading:
                 self.conversation.remember([name], "listed")
             self.conversation.called(name)
@@ -247,7 +212,7 @@ class _EngineSearch(ToolSearch[Any]):
                 raise
             # A lost server should not end the run: the model can go on without the tool.
             logger.warning("tool %r was not called: %s", name, error)
-            raise ToolFailed(self.words.unreachable(name)) from error
+            raise ToolFailed(self.engine.options.words.unreachable(name)) from error
 
 
 class _KeepFound(AbstractCapability[Any]):

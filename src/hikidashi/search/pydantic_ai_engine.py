@@ -14,13 +14,14 @@ from typing import Any, cast
 
 from ..convert.wire import ALIASES, WireNames, mapping, strings
 from ..errors import MissingExtra, ToolSearchError
-from .answers import AnswerBudget, Recorder, Shown, Wording
+from .answers import Shown
 from .catalog import MAX_LIMIT, Ranker, ToolCatalog
 from .engine.entry import Entry, entry_of
 from .engine.statement import text_of
 from .log import ConversationRecord
+from .options import CheckedOptions
 from .preload import MessageSearch, Preloader
-from .search_tools import Found, Strategy, search_catalog
+from .search_tools import Found, search_catalog
 
 try:
     from pydantic_ai import RunContext
@@ -81,23 +82,10 @@ class UnanswerableError(Exception):
 class Engine:
     """The `strategy` of a `ToolSearch`: `(ctx, queries, tools) -> names`."""
 
-    def __init__(
-        self,
-        strategy: Strategy,
-        catalog: ToolCatalog | None,
-        *,
-        max_results: int,
-        record: Recorder | None,
-        words: Wording,
-        budget: AnswerBudget,
-    ) -> None:
+    def __init__(self, catalog: ToolCatalog | None, options: CheckedOptions) -> None:
         self.catalog = ToolCatalog(limit_tools=_UNLIMITED) if catalog is None else catalog
         self._given = catalog is not None
-        self._strategy: Strategy = strategy
-        self._max_results = max_results
-        self._record = record
-        self._words = words
-        self._budget = budget
+        self.options = options
         self.names = NamesOfApis()
         self._lock = RLock()
         self._added: dict[str, ToolDefinition] = {}
@@ -115,27 +103,27 @@ class Engine:
             offered = {tool.name for tool in tools}
             found, refused = self._answered(searched, offered)
         selected = any(result.kind == "select" for result in found.values())
-        limit = MAX_LIMIT if selected else max(self._max_results, 2 * len(found))
+        limit = MAX_LIMIT if selected else max(self.options.max_results, 2 * len(found))
         ranked = chain.from_iterable(zip_longest(*(result.entries for result in found.values())))
         entries = list({entry.name: entry for entry in ranked if entry is not None}.values())
-        shown = self._budget.shown(entries[:limit])
+        shown = self.options.budget.shown(entries[:limit])
         shown = replace(shown, further=shown.further + sum(result.further for result in found.values()))
         running = SEARCH.get()
         if running is not None:
             running.notes.extend(self._notes(found, shown, refused))
         return [entry.name for entry in shown.whole]
 
-    def preloader(self, tools: Sequence[ToolDefinition], count: int, most: int | None) -> Preloader:
+    def preloader(self, tools: Sequence[ToolDefinition]) -> Preloader:
         """A preloader for a conversation of an agent with `tools`."""
         with self._lock:
             self._update(tools)
             if self._messages is None or self._messages[0] is not self.catalog:
                 self._messages = self.catalog, MessageSearch(self.catalog)
-            return Preloader(self._messages[1], count, most=most)
+            return Preloader(self._messages[1], self.options.preload, most=self.options.preload_most)
 
     def within_budget(self, tools: Sequence[ToolDefinition]) -> list[str]:
         """The names of the tools that fit the budget together, in their order; others are left to a search."""
-        return [entry.name for entry in self._budget.shown([entry_of(_row(tool)) for tool in tools]).whole]
+        return [entry.name for entry in self.options.budget.shown([entry_of(_row(tool)) for tool in tools]).whole]
 
     def _answered(self, queries: Sequence[str], offered: Collection[str]) -> tuple[dict[str, Found], list[str]]:
         """What each query finds, and the errors of invalid queries.
@@ -158,23 +146,23 @@ class Engine:
         """Notes for the model about a search, beside the revealed tools."""
         unsure = {query: result for query, result in found.items() if not result.confident}
         if unsure and len(unsure) == len(found):
-            yield self._words["nearest loaded"].format(query=", ".join(unsure))
+            yield self.options.words["nearest loaded"].format(query=", ".join(unsure))
         else:
             for query, result in unsure.items():
                 names = ", ".join(entry.name for entry in result.entries)
-                yield self._words["nearest beside"].format(query=repr(query), names=names)
+                yield self.options.words["nearest beside"].format(query=repr(query), names=names)
         nothing = [query for query, result in found.items() if not result.entries and not result.hidden]
         if nothing and (refused or len(nothing) < len(found)):
-            yield self._words["nothing beside"].format(query=", ".join(map(repr, nothing)))
+            yield self.options.words["nothing beside"].format(query=", ".join(map(repr, nothing)))
         yield from dict.fromkeys(refused)
         if shown.whole:
-            yield from self._words.rest(shown)
+            yield from self.options.words.rest(shown)
         hidden = dict.fromkeys(name for result in found.values() for name in result.hidden)
         unknown = dict.fromkeys(name for result in found.values() for name in result.unknown)
         if hidden and not shown.whole:
-            yield self._words.only_hidden(", ".join(found), hidden)
+            yield self.options.words.only_hidden(", ".join(found), hidden)
             hidden = {}
-        yield from self._words.missing(hidden, unknown)
+        yield from self.options.words.missing(hidden, unknown)
 
     def cut_to_budget(self, tools: Sequence[ToolDefinition]) -> list[ToolDefinition] | None:
         """`tools` with definitions cut to the budget; None where none has to be cut."""
@@ -196,23 +184,23 @@ class Engine:
         ]
 
     def _cut(self, tool: ToolDefinition) -> ToolDefinition | None:
-        if len(tool.description or "") + len(str(tool.parameters_json_schema)) <= self._budget.tokens:
+        if len(tool.description or "") + len(str(tool.parameters_json_schema)) <= self.options.budget.tokens:
             return None  # a token has a character or more
         entry = entry_of(_row(tool))
-        short = self._budget.cut(entry)
+        short = self.options.budget.cut(entry)
         if short is entry:
             return None
         return replace(tool, description=short.description, parameters_json_schema=short.input_schema)
 
     def _found(self, query: str, offered: Collection[str]) -> Found:
         shared = len(self.catalog) > len(offered)
-        limit = MAX_LIMIT if shared else self._max_results
+        limit = MAX_LIMIT if shared else self.options.max_results
         # Tools of other agents are left out below, and may rank first.
-        found = search_catalog(self.catalog, query, strategy=self._strategy, limit=limit)
+        found = search_catalog(self.catalog, query, strategy=self.options.strategy, limit=limit)
         if shared:
             found = self._of_agent(found, query, offered)
         running = SEARCH.get()
-        record = self._record if running is None or running.conversation is None else running.conversation
+        record = self.options.record if running is None or running.conversation is None else running.conversation
         if record is not None:
             record.searched(query, found.kind, [self.names.original(entry.name) for entry in found.entries])
         return found
@@ -222,12 +210,12 @@ class Engine:
         own = [entry for entry in found.entries if entry.name in offered]
         if found.kind == "select":
             return replace(found, entries=tuple(own))
-        if len(found.entries) == MAX_LIMIT and len(own) < self._max_results:
+        if len(found.entries) == MAX_LIMIT and len(own) < self.options.max_results:
             alone = search_catalog(
-                self._without_others(offered), query, strategy=self._strategy, limit=self._max_results
+                self._without_others(offered), query, strategy=self.options.strategy, limit=self.options.max_results
             )
             own = list({entry.name: entry for entry in chain(own, alone.entries)}.values())
-        entries: tuple[Entry, ...] = tuple(own[: self._max_results])
+        entries: tuple[Entry, ...] = tuple(own[: self.options.max_results])
         return replace(found, entries=entries, further=len(own) - len(entries))
 
     def _without_others(self, offered: Collection[str]) -> ToolCatalog:
@@ -294,15 +282,11 @@ class Preloading:
 
     Args:
         engine: The search of the agent.
-        count: How many tools one message may load; 0 for none.
-        most: How many tools the conversation may load.
         conversation: The records of the conversation.
     """
 
-    def __init__(self, engine: Engine, count: int, most: int | None, conversation: ConversationRecord) -> None:
+    def __init__(self, engine: Engine, conversation: ConversationRecord) -> None:
         self._engine = engine
-        self._count = count
-        self._most = most
         self._conversation = conversation
         self._preloader: Preloader | None = None
         self._read: list[object] = []
@@ -323,7 +307,7 @@ class Preloading:
         for happened in happened_in(history):
             self._conversation.remember(map(original, happened.found), "search")
             content = happened.message
-            if not self._count or content is None or content in self._read:
+            if not self._engine.options.preload or content is None or content in self._read:
                 continue
             if searched is None:
                 # `with_native` marks deferred tools that may be searched: those of an unloaded capability may not.
@@ -331,7 +315,7 @@ class Preloading:
             if not searched:
                 return
             if self._preloader is None:
-                self._preloader = self._engine.preloader([*searched.values()], self._count, self._most)
+                self._preloader = self._engine.preloader([*searched.values()])
             self._read.append(content)
             names = [name for name in happened.added if name in searched]
             if not names:  # the history does not say what the message has loaded

@@ -12,31 +12,29 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import RLock
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+from ..common.json import is_object
 from ..convert.wire import listed
 from ..errors import ToolSearchError, ToolValidationError
 from ..servers.failure import is_lost_connection
 from ..tool import Tool, ToolAnnotations, ToolResult, text
-from .answers import CALL_TOOL, SEARCH_TOOLS, AnswerBudget, Language, Recorder, Shown, Wording, budget_of, echo, wording
+from .answers import CALL_TOOL, SEARCH_TOOLS, AnswerBudget, Shown, Wording, echo
 from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .engine.entry import Entry, entry_of
 from .engine.rows import names_listed
-from .log import record_call, record_preload
+from .log import Recorder, record_call, record_preload
+from .options import CheckedOptions, Strategy
 
 __all__ = [
     "Found",
     "FoundTools",
-    "Strategy",
     "ToolSearchHandler",
     "Unreachable",
     "callable_tool",
     "catalog_of",
-    "check_max_results",
-    "check_options",
     "entry_named",
-    "names_in",
     "reporting_lost_connections",
     "require_tool",
     "search_catalog",
@@ -47,51 +45,10 @@ __all__ = [
 logger = logging.getLogger("hikidashi")
 
 
-Strategy = Literal["words", "regex", "both"]
-
 Kind = Literal["words", "nearest", "regex", "select"]
 
 _SELECT = "select:"
 _MAX_SIMILAR = 3
-
-
-def check_options(strategy: str, max_results: int) -> None:
-    """Raise unless both options are valid, before a conversation begins.
-
-    Raises:
-        ValueError: one of them is invalid.
-    """
-    if strategy not in get_args(Strategy):
-        raise ValueError(f"`strategy` is {strategy!r}: use 'words', 'regex' or 'both'.")
-    check_max_results(max_results)
-
-
-def check_max_results(value: object, option: str = "max_results") -> int:
-    """`value`, the maximum number of tools of a search.
-
-    Raises:
-        ValueError: it is not a whole number from 1 to 50; the message names `option`.
-    """
-    if type(value) is not int or not 1 <= value <= MAX_LIMIT:
-        raise ValueError(f"`{option}` is {value!r}: use a whole number from 1 to {MAX_LIMIT}; 5 is usual.")
-    return value
-
-
-def names_in(option: str, names: object) -> list[str]:
-    """The names given for `option`, such as `always_loaded`: the one check of every seam.
-
-    Raises:
-        ValueError: it is a single string, not a list, or has something other than strings.
-    """
-    if isinstance(names, str):
-        raise ValueError(f"`{option}` is {names!r}: use a list of names, such as [{names!r}].")
-    if not isinstance(names, Iterable):
-        raise ValueError(f"`{option}` is {names!r:.100}: use a list of names, such as ['send_mail'].")
-    given = list(cast("Iterable[object]", names))
-    for name in given:
-        if not isinstance(name, str):
-            raise ValueError(f"`{option}` has a {type(name).__name__} ({name!r:.100}): use the names of tools.")
-    return cast("list[str]", given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,29 +195,19 @@ class ToolSearchHandler:
     It is stateless: the tools that a conversation has found are passed to each call.
 
     Raises:
-        ToolValidationError: a tool cannot be called, or is named `search_tools` or `call_tool`.
-        ValueError: `strategy`, `max_results`, `language` or `budget` is invalid.
+        ToolValidationError: a tool cannot be called, or is named `search_tools` or `call_tool`; `always_loaded` names
+            one that the catalogue does not have.
     """
 
     def __init__(
         self,
         tools: Iterable[Tool] | ToolCatalog,
-        *,
-        strategy: Strategy,
-        max_results: int,
-        about: str | None,
-        language: Language,
-        record: Recorder | None,
-        budget: AnswerBudget | int,
+        options: CheckedOptions,
     ) -> None:
-        check_options(strategy, max_results)
-        self._budget = budget_of(budget)
+        self._options = options
+        self._words = options.words
+        self._record = options.record
         self.catalog = catalog_of(tools)
-        self._strategy: Strategy = strategy
-        self._max_results = max_results
-        self._about = about
-        self._words = wording(language)
-        self._record = record
         for tool in self.catalog:
             callable_tool(tool)
         for name in (SEARCH_TOOLS, CALL_TOOL):
@@ -269,6 +216,8 @@ class ToolSearchHandler:
                     f"A tool is named {name!r}, which is reserved for tool search. Rename it with `tool.renamed(...)`.",
                     name,
                 )
+        self.always_loaded = [self._always_loaded(name) for name in options.always_loaded]
+        """The tools that are listed from the start."""
 
     def tool(self, name: str) -> Tool | None:
         """The tool named `name`, if the catalogue has it."""
@@ -278,21 +227,13 @@ class ToolSearchHandler:
     def listed(self, tool: Tool) -> Tool:
         """`tool` with a definition cut to the budget, for `tools/list`."""
         entry = entry_of(tool)
-        cut = self._budget.cut(entry)
+        cut = self._options.budget.cut(entry)
         return tool if cut is entry else replace(tool, description=cut.description, input_schema=cut.input_schema)
 
-    def always_loaded(self, names: Iterable[str]) -> list[Tool]:
-        """The tools of these names, to be called directly; their calls are recorded.
-
-        Raises:
-            ToolValidationError: the catalogue does not have one of them.
-        """
-        found: list[Tool] = []
-        for name in names_in("always_loaded", names):
-            tool = callable_tool(require_tool(self.catalog, name))
-            loaded = reporting_lost_connections(tool, self._words)
-            found.append(loaded if self._record is None else _recorded(loaded, self._record))
-        return found
+    def _always_loaded(self, name: str) -> Tool:
+        """The tool `name`, to be called directly; its calls are recorded."""
+        tool = reporting_lost_connections(callable_tool(require_tool(self.catalog, name)), self._words)
+        return tool if self._record is None else _recorded(tool, self._record)
 
     def search_tool(self, search: Callable[[dict[str, Any]], ToolResult]) -> Tool:
         """The tool `search_tools`, which calls `search`."""
@@ -300,10 +241,10 @@ class ToolSearchHandler:
         async def call(arguments: dict[str, Any]) -> ToolResult:
             return search(arguments)
 
-        query = {"type": "string", "description": self._words[f"query {self._strategy}"]}
+        query = {"type": "string", "description": self._options.query_description}
         return Tool(
             name=SEARCH_TOOLS,
-            description=self._words.search_description(self._about),
+            description=self._words.search_description(self._options.about),
             input_schema={"type": "object", "properties": {"query": query}, "required": ["query"]},
             call=call,
             annotations=ToolAnnotations(read_only=True),
@@ -326,12 +267,14 @@ class ToolSearchHandler:
         """Answer `search_tools`; the names of tools shown in full are added to `found`."""
         query = arguments.get("query")
         if not isinstance(query, str):
-            return ToolResult.error(f"`query` is {echo(query)}. {self._words[f'query {self._strategy}']}")
+            return ToolResult.error(f"`query` is {echo(query)}. {self._options.query_description}")
         try:
-            result = search_catalog(self.catalog, query, strategy=self._strategy, limit=self._max_results)
+            result = search_catalog(
+                self.catalog, query, strategy=self._options.strategy, limit=self._options.max_results
+            )
         except ToolSearchError as error:
             return ToolResult.error(str(error))
-        shown = result.shown(self._budget)
+        shown = result.shown(self._options.budget)
         if self._record is not None:
             self._record.searched(query, result.kind, [entry.name for entry in result.entries])
         found.add(entry.name for entry in shown.whole)
@@ -340,7 +283,7 @@ class ToolSearchHandler:
     def preloaded(self, message: str, names: Iterable[str], found: FoundTools) -> str:
         """The definitions of the tools `names` for the user's `message`, which are added to `found`; empty for none."""
         entries = [entry for name in names if (entry := entry_named(self.catalog, name)) is not None]
-        shown = self._budget.shown(entries)
+        shown = self._options.budget.shown(entries)
         loaded = [entry.name for entry in shown.whole]
         if not loaded:
             return ""
@@ -370,7 +313,7 @@ class ToolSearchHandler:
             return ToolResult.error(self._words.unknown(name, similar_names(self.catalog, name)))
         if found is not None and entry.name not in found:
             found.add([entry.name])
-            return ToolResult.error(self._words.undiscovered(entry, self._budget))
+            return ToolResult.error(self._words.undiscovered(entry, self._options.budget))
         given = _object(arguments.get("arguments"))
         if given is None:
             return ToolResult.error(f"`arguments` is {echo(arguments['arguments'])}. {self._words['call arguments']}")
@@ -378,7 +321,7 @@ class ToolSearchHandler:
             self._record.called(entry.name)
         result = await reporting_lost_connections(callable_tool(entry.tool), self._words).call(given)
         if result.is_error and found is None:
-            return replace(result, content=(*result.blocks, text(self._words.definition(entry, self._budget))))
+            return replace(result, content=(*result.blocks, text(self._words.definition(entry, self._options.budget))))
         return result
 
 
@@ -389,7 +332,7 @@ def _object(value: object) -> dict[str, Any] | None:
     if isinstance(value, str):
         with suppress(ValueError):
             value = json.loads(value)
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    return value if is_object(value) else None
 
 
 def _recorded(tool: Tool, record: Recorder) -> Tool:

@@ -12,34 +12,22 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from threading import RLock
-from typing import Any, cast, get_args
+from typing import Any, Unpack, cast, get_args
 from weakref import WeakKeyDictionary
 
 from ..convert.strands import to_strands
 from ..convert.wire import WireNames, object_schema, strings
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
-from .answers import (
-    DEFAULT_BUDGET,
-    SEARCH_TOOLS,
-    AnswerBudget,
-    Language,
-    Recorder,
-    budget_of,
-    echo,
-    found_names,
-    wording,
-)
+from .answers import SEARCH_TOOLS, echo, found_names
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
 from .engine.statement import text_of
 from .log import FoundBy, in_conversation, record_call, record_preload
-from .preload import MessageSearch, Preloader, check_preload, first_new_message
+from .options import CheckedOptions, SearchOptions, search_options
+from .preload import MessageSearch, Preloader, first_new_message
 from .search_tools import (
-    Strategy,
     catalog_of,
-    check_options,
-    names_in,
     reporting_lost_connections,
     require_tool,
     search_catalog,
@@ -84,16 +72,7 @@ _LONGEST_NAME = 64
 
 def to_strands_search(
     tools: Iterable[Tool | AgentTool] | ToolCatalog,
-    *,
-    strategy: Strategy = "both",
-    max_results: int = 5,
-    always_loaded: Iterable[str] = (),
-    about: str | None = None,
-    language: Language = "en",
-    record: Recorder | None = None,
-    budget: AnswerBudget | int = DEFAULT_BUDGET,
-    preload: int | None = None,
-    preload_most: int | None = None,
+    **options: Unpack[SearchOptions],
 ) -> ToolSearchHook:
     """A hook for `strands.Agent(hooks=[to_strands_search(tools)])`; do not pass the same tools as `tools=`.
 
@@ -106,72 +85,31 @@ def to_strands_search(
 
     Args:
         tools: hikidashi or strands tools, mixed, or a catalogue of them.
-        strategy: How a query is read: as words, as a regular expression, or both (an expression between slashes).
-        max_results: Maximum number of tools that a search loads.
-        always_loaded: Names of tools that the model sees from the start.
-        about: What the tools are for, in a few words, added to the description of `search_tools`.
-        language: Language of the text that the model reads.
-        record: Recorder notified of each search and call.
-        budget: Maximum number of tokens in the definitions that one search loads, or one message: see `AnswerBudget`.
-        preload: How many of the best tools for a message of the user to load before the model is asked, if the message
-            asks for something that a tool does; they stay loaded. A message with results of tools loads none, whatever
-            text it has beside them. None or 0 loads none.
-        preload_most: How many tools all messages of a conversation may load; by default four times `preload`.
+        options: See `SearchOptions`.
 
     Raises:
         ToolValidationError: a tool is called `search_tools` or is of another framework; the name of a strands tool is
             invalid, or the same as another's to strands; `always_loaded` names a tool that does not exist.
         Unsupported: the root of an input schema is not an object.
-        ValueError: `strategy`, `max_results`, `language`, `budget`, `preload` or `preload_most` is invalid.
+        ValueError: an option is invalid.
     """
-    check_options(strategy, max_results)
-    return ToolSearchHook(
-        catalog_of(tools),
-        strategy=strategy,
-        max_results=max_results,
-        always_loaded=tuple(names_in("always_loaded", always_loaded)),
-        about=about,
-        language=language,
-        record=record,
-        budget=budget_of(budget),
-        preload=check_preload(preload, preload_most),
-        preload_most=preload_most,
-    )
+    return ToolSearchHook(catalog_of(tools), search_options(**options))
 
 
 class ToolSearchHook(HookProvider):
     """Gives agents `search_tools` and loads the tools it finds: see `to_strands_search`. May serve many agents."""
 
-    def __init__(
-        self,
-        catalog: ToolCatalog,
-        *,
-        strategy: Strategy,
-        max_results: int,
-        always_loaded: tuple[str, ...],
-        about: str | None,
-        language: Language,
-        record: Recorder | None,
-        budget: AnswerBudget,
-        preload: int = 0,
-        preload_most: int | None = None,
-    ) -> None:
+    def __init__(self, catalog: ToolCatalog, options: CheckedOptions) -> None:
         self.catalog = catalog
-        self._preload = preload
-        self._preload_most = preload_most
+        self._options = options
+        self._words = options.words
+        self._record = options.record
         self._message_search = MessageSearch(catalog)
         self._read: WeakKeyDictionary[Any, list[dict[str, Any]]] = WeakKeyDictionary()
         """The last new messages of each agent: a model call that is tried again loads nothing more for them."""
-        self._budget = budget
-        self._strategy: Strategy = strategy
-        self._max_results = max_results
-        self._always_loaded = always_loaded
-        self._about = about
-        self._words = wording(language)
-        self._record = record
         self._loading = RLock()
         self._names = WireNames(longest=_LONGEST_NAME, alike=_seen_by_strands)
-        self._names.add([SEARCH_TOOLS, *_checked_names(catalog, always_loaded)])
+        self._names.add([SEARCH_TOOLS, *_checked_names(catalog, options.always_loaded)])
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Called by strands."""
@@ -185,9 +123,10 @@ class ToolSearchHook(HookProvider):
         Raises:
             ToolSearchError: the query is invalid.
         """
-        found = search_catalog(self.catalog, query, strategy=self._strategy, limit=self._max_results, own=self._own)
+        options = self._options
+        found = search_catalog(self.catalog, query, strategy=options.strategy, limit=options.max_results, own=self._own)
         entries = tuple(self._in_strands(entry) for entry in found.entries)
-        shown = replace(found, entries=entries).shown(self._budget)
+        shown = replace(found, entries=entries).shown(self._options.budget)
         loaded = self._load((entry.name for entry in shown.whole), agent)
         shown = replace(shown, whole=tuple(entry for entry in shown.whole if entry.name in loaded))
         if self._record is not None:
@@ -206,9 +145,9 @@ class ToolSearchHook(HookProvider):
 
     def _add_search_tool(self, event: AgentInitializedEvent[Any]) -> None:
         registry: ToolRegistry = event.agent.tool_registry
-        description = self._words.search_description(self._about)
-        registry.register_tool(_SearchTool(self, description, self._words[f"query {self._strategy}"]))
-        for name in self._always_loaded:
+        description = self._words.search_description(self._options.about)
+        registry.register_tool(_SearchTool(self, description, self._options.query_description))
+        for name in self._options.always_loaded:
             self._register(self._names.of(name), registry)
 
     def _restore(self, event: BeforeModelCallEvent) -> None:
@@ -224,7 +163,7 @@ class ToolSearchHook(HookProvider):
         for index, (message, found, called) in enumerate(history):
             if found:
                 self._load(found, agent)
-            if not self._preload or (is_known and index < new_from):
+            if not self._options.preload or (is_known and index < new_from):
                 continue
             if not any(message is one for one in read):
                 self._preload_for(message, agent, is_new=index >= new_from)
@@ -238,11 +177,14 @@ class ToolSearchHook(HookProvider):
         """Load the best tools for a message of the user; a message of tool results loads none."""
         if message["role"] != "user" or any("toolResult" in block for block in message["content"]):
             return
-        preloader = Preloader(self._message_search, self._preload, most=self._preload_most, listed=self._always_loaded)
+        options = self._options
+        preloader = Preloader(
+            self._message_search, options.preload, most=options.preload_most, listed=options.always_loaded
+        )
         preloader.remember(self._own(name) for name, way in found_by_of(agent).items() if way == "preload")
         best = map(self.catalog.get, preloader.best(message, has={*map(self._own, kept(agent))}))
         new = [self._in_strands(entry_of(tool)) for tool in best if tool is not None]
-        loaded = self._load((entry.name for entry in self._budget.shown(new).whole), agent)
+        loaded = self._load((entry.name for entry in self._options.budget.shown(new).whole), agent)
         preloaded = [entry.name for entry in new if entry.name in loaded]
         keep_found_by(agent, preloaded, "preload")
         if self._record is not None and is_new:
@@ -269,7 +211,7 @@ class ToolSearchHook(HookProvider):
             event.cancel_tool = self._words.unknown(name, near)
 
     def _found_by(self, name: str, agent: Any) -> FoundBy:
-        if self._own(name) in self._always_loaded:
+        if self._own(name) in self._options.always_loaded:
             return "listed"
         return found_by_of(agent).get(name, "search" if name in kept(agent) else "listed")
 
@@ -297,7 +239,7 @@ class ToolSearchHook(HookProvider):
         checked = _checked(tool)
         if not isinstance(checked, Tool):
             return checked
-        entry = self._budget.cut(entry_of(checked))
+        entry = self._options.budget.cut(entry_of(checked))
         description = entry.description or ("" if name == checked.name else checked.name)
         callable_tool = reporting_lost_connections(checked.renamed(name), self._words)
         return to_strands([replace(callable_tool, description=description, input_schema=entry.input_schema)])[0]

@@ -107,7 +107,7 @@ def _gateway(run: ServeSettings) -> Gateway:
     from hikidashi.gateway.auth.logins import Logins
     from hikidashi.gateway.first_lists import ListingCache
     from hikidashi.gateway.telemetry import configure_tracing
-    from hikidashi.search.log import SearchLog
+    from hikidashi.search.log_sqlite import SearchLog
 
     configure_tracing()
     for name in _LOGGERS_OF_MCP:  # its warnings are tracebacks, with what a server sent in them

@@ -49,8 +49,8 @@ def report(
     several searches used and descriptions lack. With --overlay these words become aliases in a file, which
     `tools search --overlay` and `ToolCatalog(overlay=...)` read.
     """
-    from hikidashi.search.log import SearchLog
     from hikidashi.search.log_report import report as report_on
+    from hikidashi.search.log_sqlite import SearchLog
     from hikidashi.search.overlay import Overlay
 
     known = Overlay.read(overlay) if overlay is not None and overlay.exists() else Overlay()

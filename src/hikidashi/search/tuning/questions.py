@@ -12,8 +12,8 @@ from ...common.json import no_such_file, parsed, text_of, unreadable
 from ...common.unicode import well_formed
 from ...errors import ToolSourceError
 from ..engine.analyzer import fold, visible
-from ..log import SearchLog
 from ..log_report import BY_WORDS, missed_searches
+from ..log_sqlite import SearchLog
 
 __all__ = ["Labelled", "Selection", "is_recorded", "read_questions", "select"]
 

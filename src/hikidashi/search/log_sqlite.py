@@ -1,15 +1,26 @@
-"""The SQLite file of a search log: schema, writes, reads and pruning."""
+"""`SearchLog`: the log of searches and calls in a SQLite file.
+
+Recording takes the caller microseconds: a thread writes the records, several per commit.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import secrets
 import sqlite3
 import time
+import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from types import TracebackType
+from typing import Any, NamedTuple, Self, get_args
 
 from ..common.sqlite import (
     Failure,
@@ -23,26 +34,16 @@ from ..common.sqlite import (
 )
 from ..common.unicode import well_formed
 from ..errors import SearchLogError
+from .log import PRELOAD, CallLog, FoundBy, RecordedCall, RecordedSearch
 
-__all__ = [
-    "PRELOAD",
-    "Appender",
-    "Called",
-    "FoundBy",
-    "RecordedCall",
-    "RecordedSearch",
-    "Searched",
-    "Store",
-]
+__all__ = ["SearchLog"]
+
+logger = logging.getLogger("hikidashi")
 
 
-FoundBy = Literal["preload", "search", "listed", "nothing"]
-"""How the model came to know a tool that it called: preloading loaded it, a search found it, it was in the list from
-the start, or nothing found it (the model guessed its name)."""
-
-PRELOAD = "preload"
-"""The kind of a search that preloading made, with the user's message as its query."""
-
+_GATHER = 0.05  # seconds; records within it share one commit
+_BATCH = 1_000
+_MOST_WAITING = 10_000  # records kept while the file cannot be written
 _APPLICATION = 0x48494B49  # "HIKI": this file is a search log, and no other program's database
 _VERSION = 1
 _LONGEST_QUERY = 2_000
@@ -106,7 +107,139 @@ _WHOLE = {
 this."""
 
 
-class Searched(NamedTuple):
+class SearchLog(CallLog):
+    """A log of searches in a SQLite file, which threads and processes may share.
+
+    A call belongs to the newest search in its session that found the tool. Each `SearchLog` is one session, unless
+    `with log.session(...)` begins another; an integration that knows where a conversation begins makes each a session.
+    Records beyond `max_age_days` or `max_records` are deleted.
+
+    Records are on disk once `flush()` or `close()` has returned; a process that is killed loses at most those of the
+    last moment. A log is closed when it is garbage-collected and when Python exits. If the file is removed, the next
+    record creates a new one.
+
+    Args:
+        path: The file; created with its folder if missing, readable by its owner only.
+        keep_queries: With False, the words of a search are not stored, only that it took place and what it found.
+        max_age_days: Maximum age of records.
+        max_records: Maximum number of searches, and of calls.
+        must_exist: Raise if the file does not exist, instead of creating it.
+
+    Raises:
+        SearchLogError: the file is damaged, belongs to another program, or cannot be opened; or a limit is not above 0.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        keep_queries: bool = True,
+        max_age_days: float = 90.0,
+        max_records: int = 100_000,
+        must_exist: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self.keep_queries = keep_queries
+        self._store = _File(self.path, max_age_days=max_age_days, max_records=max_records, must_exist=must_exist)
+        self._session = secrets.token_hex(6)
+        self._in_session: ContextVar[str | None] = ContextVar("hikidashi_search_session", default=None)
+        self._writer = _Writer(self._store)
+        weakref.finalize(self, self._writer.stop_quietly)
+
+    def searched(self, query: str, kind: str, names: Sequence[str], *, seconds: float | None = None) -> None:
+        """Record a search of `kind` (`words`, `nearest`, `regex` or `select`) that found the tools `names`, best first.
+
+        Of the kind `preload`, the user's message `query` loaded them before the model was asked.
+
+        Raises:
+            ValueError: `names` is not a list.
+        """
+        if isinstance(names, str) or not isinstance(names, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"`names` is {names!r:.100}: use a list of names, such as ['send_mail'].")
+        # Converted here, so that a wrong type raises in the caller and not in the writing thread.
+        kept = str(query) if self.keep_queries else None
+        took = None if seconds is None else float(seconds)
+        self._writer.put(_Searched(time.time(), self._current_session(), str(kind), kept, tuple(map(str, names)), took))
+
+    def called(self, name: str, *, found_by: FoundBy | None = None) -> None:
+        """Record a call of the tool `name`.
+
+        Args:
+            name: The tool.
+            found_by: How it was found; by default the first in this session that found it, a search or preloading.
+
+        Raises:
+            ValueError: `found_by` is something else.
+        """
+        if found_by is not None and found_by not in get_args(FoundBy):
+            raise ValueError(f"`found_by` is {found_by!r}: use 'preload', 'search', 'listed' or 'nothing'.")
+        self._writer.put(_Called(time.time(), self._current_session(), str(name), found_by))
+
+    @contextmanager
+    def session(self, name: str | None = None) -> Generator[str]:
+        """Records made in this block, and in tasks started in it, belong to the session `name`, or to a new one."""
+        token = self._in_session.set(name or secrets.token_hex(6))
+        try:
+            yield self._current_session()
+        finally:
+            self._in_session.reset(token)
+
+    @contextmanager
+    def conversation(self, name: str) -> Generator[str]:
+        """Like `session(name)`, but within a session that the caller has begun, records belong to that one."""
+        if self._in_session.get() is not None:
+            yield self._current_session()
+            return
+        with self.session(name) as own:
+            yield own
+
+    def calls(self) -> list[RecordedCall]:
+        """All recorded calls, oldest first, with how each tool was found.
+
+        Raises:
+            SearchLogError: the file cannot be read, or records cannot be written to it.
+        """
+        self.flush()
+        return self._store.calls()
+
+    def searches(self) -> list[RecordedSearch]:
+        """All recorded searches, oldest first, with the calls that followed from each.
+
+        Raises:
+            SearchLogError: the file cannot be read, or records cannot be written to it.
+        """
+        self.flush()
+        return self._store.searches()
+
+    def flush(self) -> None:
+        """Return when everything recorded so far is on disk.
+
+        Raises:
+            SearchLogError: it could not be written. It is kept, and written with the next record or `flush()`.
+        """
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write everything to disk and end the writing thread; a later record starts it again.
+
+        Raises:
+            SearchLogError: something could not be written.
+        """
+        self._writer.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _current_session(self) -> str:
+        return self._in_session.get() or self._session
+
+
+class _Searched(NamedTuple):
     """A search that took place."""
 
     at: float
@@ -117,7 +250,7 @@ class Searched(NamedTuple):
     seconds: float | None
 
 
-class Called(NamedTuple):
+class _Called(NamedTuple):
     """A call that took place."""
 
     at: float
@@ -127,38 +260,125 @@ class Called(NamedTuple):
     """None to see in the records of the session."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordedSearch:
-    """A search in the log."""
+class _Mark(NamedTuple):
+    """A place in the queue, waited for until all records before it are written."""
 
-    at: float
-    """Time in seconds since 1970."""
-    session: str
-    kind: str
-    """`words`, `nearest` (words for which no match is certain), `regex`, `select`, or `preload`."""
-    query: str | None
-    """The user's message for `preload`; None if the log keeps no queries."""
-    names: tuple[str, ...]
-    """The tools it found, best first; for `preload`, those it loaded."""
-    seconds: float | None
-    """Duration, if it was measured."""
-    called: tuple[str, ...]
-    """The tools that were called after it found them, in order, once per call."""
+    written: Future[Exception | None]
+    """Why they could not be, or None."""
+    last: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordedCall:
-    """A call in the log."""
-
-    at: float
-    """Time in seconds since 1970."""
-    session: str
-    name: str
-    found_by: FoundBy | None
-    """How the tool was found; None if another version recorded the call, which did not say how or in other words."""
+_Queue = SimpleQueue[_Searched | _Called | _Mark]
 
 
-class Store:
+class _Writer:
+    """The writing thread and its queue; it has no reference to the log, which can be garbage-collected."""
+
+    def __init__(self, store: _File) -> None:
+        self._store = store
+        self._begin_empty()
+
+    def _begin_empty(self) -> None:
+        self._process = os.getpid()
+        self._lock = Lock()
+        self._queue: _Queue = SimpleQueue()
+        self._thread: Thread | None = None
+
+    def _after_fork(self) -> None:
+        # A child process has no thread and must not use its connection; the parent writes what was queued.
+        if self._process != os.getpid():
+            self._begin_empty()
+
+    def put(self, event: _Searched | _Called) -> None:
+        """Queue `event` for writing."""
+        self._after_fork()
+        with self._lock:
+            if self._thread is None:
+                self._thread = Thread(target=self._run, args=(self._queue,), name="hikidashi-search-log", daemon=True)
+                self._thread.start()
+            self._queue.put(event)
+
+    def flush(self) -> None:
+        """Return when all is written."""
+        self._after_fork()
+        mark = _Mark(Future())
+        with self._lock:
+            if self._thread is None:
+                return
+            self._queue.put(mark)
+        self._wait(mark)
+
+    def stop(self) -> None:
+        """Return when all is written and the thread has ended."""
+        self._after_fork()
+        mark = _Mark(Future(), last=True)
+        with self._lock:
+            thread, self._thread = self._thread, None
+            queue, self._queue = self._queue, SimpleQueue()
+        if thread is not None:
+            queue.put(mark)
+            thread.join()
+            self._wait(mark)
+
+    def stop_quietly(self) -> None:
+        """Stop a log that was not closed: log an error, since there is no caller to raise to."""
+        try:
+            self.stop()
+        except SearchLogError as error:
+            logger.warning("%s The last records are lost.", error)
+
+    def _wait(self, mark: _Mark) -> None:
+        failure = mark.written.result()
+        if failure is not None:
+            raise self._store.error(failure) from failure
+
+    def _run(self, queue: _Queue) -> None:
+        waiting: list[_Searched | _Called] = []
+        appender = _Appender(self._store)
+        failure: Exception | None = None
+        while True:
+            events, mark = _next_batch(queue)
+            waiting += events
+            before, failure = failure, None
+            try:
+                if waiting:
+                    appender.write(waiting)
+                    waiting.clear()
+                    appender.prune()
+            except (sqlite3.OperationalError, OSError) as error:  # locked or disk full: may be temporary
+                failure = error
+                del waiting[:-_MOST_WAITING]
+            except Exception as error:  # damaged, or another program's file: permanent
+                failure = error
+                waiting.clear()
+            if failure and not before:
+                logger.warning("%s", self._store.error(failure))
+            if mark is None:
+                continue
+            if mark.last:
+                appender.close()
+            mark.written.set_result(failure)
+            if mark.last:
+                return
+
+
+def _next_batch(queue: _Queue) -> tuple[list[_Searched | _Called], _Mark | None]:
+    """The next records: those within `_GATHER` seconds, or up to a marker."""
+    events: list[_Searched | _Called] = []
+    deadline: float | None = None
+    while len(events) < _BATCH:
+        try:
+            item = queue.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
+        except Empty:
+            break
+        if isinstance(item, _Mark):
+            return events, item
+        events.append(item)
+        deadline = deadline or time.monotonic() + _GATHER
+    return events, None
+
+
+class _File:
     """The file of a search log, which several processes may write.
 
     Raises:
@@ -176,7 +396,7 @@ class Store:
         self._max_age = max_age_days * _SECONDS_PER_DAY
         self._max_records = min(max_records, _MOST_RECORDS)
         self._file = path.absolute()  # independent of later changes of the working directory
-        with self.mapped_errors(), closing(self.connect()) as connection:
+        with errors_as(self._explained), closing(self.connect()) as connection:
             (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if fault != "ok":
                 raise self._explained(Failure("damaged", f"is damaged ({fault})"))
@@ -198,10 +418,6 @@ class Store:
             return None
         return status.st_dev, status.st_ino
 
-    def mapped_errors(self) -> AbstractContextManager[None]:
-        """Errors of SQLite and the system raised as a `SearchLogError` that names the file and the remedy."""
-        return errors_as(self._explained)
-
     def error(self, error: Exception) -> SearchLogError:
         """`error`, of SQLite or the system, as a `SearchLogError`."""
         if isinstance(error, sqlite3.Error | OSError):
@@ -211,11 +427,11 @@ class Store:
     def _explained(self, failure: Failure) -> SearchLogError:
         return SearchLogError(str(self.path), failure.reason, _REMEDIES[failure.kind])
 
-    def write(self, connection: sqlite3.Connection, events: Iterable[Searched | Called]) -> None:
+    def write(self, connection: sqlite3.Connection, events: Iterable[_Searched | _Called]) -> None:
         """Write `events` to the file, in one transaction."""
         with transaction(connection):
             for event in events:
-                if isinstance(event, Searched):
+                if isinstance(event, _Searched):
                     _write_search(connection, event)
                 else:
                     _write_call(connection, event)
@@ -239,9 +455,7 @@ class Store:
 
     def searches(self) -> list[RecordedSearch]:
         """All searches, oldest first."""
-        with self.mapped_errors(), closing(self.connect()) as connection:
-            connection.execute("BEGIN")
-            self._check_rows(connection, "sessions", "tools", "searches", "found", "calls")
+        with self._reading("sessions", "tools", "searches", "found", "calls") as connection:
             # Names are joined here: with half a million rows, SQLite takes twice as long.
             tools: dict[int, str] = dict(connection.execute("SELECT id, name FROM tools"))
             sessions: dict[int, str] = dict(connection.execute("SELECT id, name FROM sessions"))
@@ -265,9 +479,7 @@ class Store:
 
     def calls(self) -> list[RecordedCall]:
         """All calls, oldest first."""
-        with self.mapped_errors(), closing(self.connect()) as connection:
-            connection.execute("BEGIN")
-            self._check_rows(connection, "sessions", "tools", "calls")
+        with self._reading("sessions", "tools", "calls") as connection:
             told = "found_by" if _says_how_found(connection) else "NULL"
             rows: Iterable[tuple[Any, ...]] = connection.execute(
                 f"SELECT calls.at, sessions.name, tools.name, "
@@ -282,21 +494,16 @@ class Store:
                 for at, session, name, found_by in rows
             ]
 
-    def usage(self) -> dict[str, int]:
-        """Number of calls of each tool, the most called first."""
-        with self.mapped_errors(), closing(self.connect()) as connection:
-            rows = connection.execute(
-                "SELECT tools.name, count(*) FROM calls JOIN tools ON tools.id = calls.tool "
-                "GROUP BY tools.name ORDER BY count(*) DESC, tools.name"
-            )
-            return dict(rows.fetchall())
-
-    def _check_rows(self, connection: sqlite3.Connection, *tables: str) -> None:
-        """Raise if a row of one of `tables` is not what is written here."""
-        for table in tables:
-            (number,) = connection.execute(f"SELECT count(*) FROM {table} WHERE NOT ({_WHOLE[table]})").fetchone()
-            if number:
-                raise self._explained(Failure("damaged", f"is damaged (rows of the table {table!r}: {number:,})"))
+    @contextmanager
+    def _reading(self, *tables: str) -> Generator[sqlite3.Connection]:
+        """A connection that sees the file at one moment, in which each row of `tables` is as it was written here."""
+        with errors_as(self._explained), closing(self.connect()) as connection:
+            connection.execute("BEGIN")
+            for table in tables:
+                (number,) = connection.execute(f"SELECT count(*) FROM {table} WHERE NOT ({_WHOLE[table]})").fetchone()
+                if number:
+                    raise self._explained(Failure("damaged", f"is damaged (rows of the table {table!r}: {number:,})"))
+            yield connection
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         header = read_header(connection)
@@ -312,16 +519,16 @@ class Store:
         return not is_own
 
 
-class Appender:
+class _Appender:
     """Appends records to a store; a file that was removed or replaced is reopened."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: _File) -> None:
         self._store = store
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
         self._not_pruned = _PRUNE_EVERY  # the first write prunes the log
 
-    def write(self, events: Sequence[Searched | Called]) -> None:
+    def write(self, events: Sequence[_Searched | _Called]) -> None:
         """Write `events` to the file, in one transaction."""
         if self._opened != self._store.identity():
             self.close()
@@ -369,7 +576,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
                 connection.execute("ALTER TABLE calls ADD COLUMN found_by TEXT")
 
 
-def _write_search(connection: sqlite3.Connection, event: Searched) -> None:
+def _write_search(connection: sqlite3.Connection, event: _Searched) -> None:
     session = _id_of(connection, "sessions", event.session)
     query = None if event.query is None else well_formed(event.query)[:_LONGEST_QUERY]
     search = connection.execute(
@@ -382,7 +589,7 @@ def _write_search(connection: sqlite3.Connection, event: Searched) -> None:
     )
 
 
-def _write_call(connection: sqlite3.Connection, event: Called) -> None:
+def _write_call(connection: sqlite3.Connection, event: _Called) -> None:
     session, tool = _id_of(connection, "sessions", event.session), _id_of(connection, "tools", event.name)
     connection.execute(
         "INSERT INTO calls (session, at, tool, search, found_by) VALUES "
