@@ -1,7 +1,10 @@
-"""How many files one request passes on its way, and how large the package is; the limits are in `tests/test_walks.py`.
+"""How many files one request passes on its way, and how large the package is, beside the limits of both.
 
-python -m benchmarks.walks            a line for each request, and one for the package
-python -m benchmarks.walks --route    and the files in the order in which they are passed
+    python -m benchmarks.walks                     a line for each request, and one for the package
+    python -m benchmarks.walks words model house   some of them
+    python -m benchmarks.walks --route             and the files in the order in which they are passed
+
+Exits with 1 where a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -29,14 +32,20 @@ from hikidashi.search.catalog import Ranker
 from hikidashi.testing import MessagesServer, TavilyPage, TavilyServer, call, say
 
 PACKAGE = Path(hikidashi.__file__).parent
-# Counterparts for tests are not on the way of a user's request.
-OFF_THE_ROUTE = ("testing",)
+LIMITS = {"words": 8, "meaning": 11, "call": 12, "model": 15, "strands": 14}
+"""The most files that a request may pass: as many as a stranger reads to follow it."""
+HOUSE = {"modules": 260, "lines": 58_000, "folders": 30, "casts": 100}
+"""The most that the package may have."""
+# Rooms that are read alone: the counterparts of tests, and what an agent's run shares with everything else.
+BESIDE_A_RUN = ("testing", "common", "search")
 
 
 @dataclass
 class Walk:
     """The files of the package whose functions ran during a request, in order."""
 
+    beside: tuple[str, ...] = ("testing",)
+    """Rooms that are not counted."""
     steps: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """File and function of each call, one row each."""
 
@@ -55,27 +64,27 @@ class Walk:
         place = Path(filename)
         if function != "<module>" and place.is_relative_to(PACKAGE):
             inside = place.relative_to(PACKAGE)
-            if inside.parts[0] not in OFF_THE_ROUTE:
+            if inside.parts[0] not in self.beside:
                 self.steps.append((inside.as_posix(), function))
 
 
 @contextmanager
-def traced() -> Generator[Walk]:
-    """The walk of what runs in the block, on all threads that start in it."""
-    walk = Walk()
+def traced(*beside: str) -> Generator[Walk]:
+    """The walk of what runs in the block, on all threads that start in it, without the rooms `beside`."""
+    walk = Walk(beside)
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
             walk.add(frame.f_code.co_filename, frame.f_code.co_qualname)
 
-    before = sys.gettrace()
+    before, in_threads = sys.gettrace(), threading.gettrace()
     threading.settrace(note)
     sys.settrace(note)
     try:
         yield walk
     finally:
         sys.settrace(before)
-        threading.settrace(before)  # pyright: ignore[reportArgumentType]
+        threading.settrace(in_threads)  # pyright: ignore[reportArgumentType] - typeshed leaves out None
 
 
 def forty_tools() -> Iterator[Tool]:
@@ -109,7 +118,7 @@ def model(home: Path) -> Walk:
 
     with MessagesServer([call("double", {"number": 21}), say("42")]) as server:
         agent = Agent(ClaudeCodeModel("sonnet", env=server.env(home)), tools=[double])
-        with traced() as walk:
+        with traced(*BESIDE_A_RUN) as walk:
             assert asyncio.run(agent.run("Twice 21?")).output == "42"
     return walk
 
@@ -133,7 +142,7 @@ def web_search() -> Walk:
             tools=list(tools.tools),
             callback_handler=None,
         )
-        with traced() as walk:
+        with traced(*BESIDE_A_RUN) as walk:
             agent("Where is tea grown?", invocation_state=tools.get_invocation_state())
         assert "Tea is grown in Uji." in str(agent.messages)
     return walk
@@ -162,7 +171,10 @@ server.run("stdio")
 
 
 def gateway_call(home: Path) -> Walk:
-    """A `tools/call` from a client over stdio, through the daemon, to a server over stdio, and back."""
+    """A `tools/call` from a client over stdio, through the daemon, to a server over stdio, and back.
+
+    The shortest of three: what the gateway does beside a call, such as listing, may fall into one.
+    """
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
@@ -182,15 +194,18 @@ def gateway_call(home: Path) -> Walk:
         command=program[0], args=[*program[1:], "--config", str(config), "--yes"], env=environment
     )
 
-    async def during() -> tuple[float, float]:
+    async def during() -> list[tuple[float, float]]:
         async with Client(stdio_client(serve)) as client:
             (tool,) = (await client.list_tools()).tools
             await client.call_tool(tool.name, {"hours": 1})
-            await asyncio.sleep(0.5)  # what the first call still does afterwards is not on the way of the second
-            begin = time.time()
-            answer = await client.call_tool(tool.name, {"hours": 2})
-            assert "14:00" in str(answer.content)
-            return begin, time.time()
+            spans: list[tuple[float, float]] = []
+            for hours in (2, 3, 4):
+                await asyncio.sleep(0.5)  # what a call still does afterwards is not on the way of the next
+                begin = time.time()
+                answer = await client.call_tool(tool.name, {"hours": hours})
+                spans.append((begin, time.time()))
+                assert f"{12 + hours}:00" in str(answer.content)
+            return spans
 
     async def stop() -> None:
         ended = await asyncio.create_subprocess_exec(
@@ -199,53 +214,67 @@ def gateway_call(home: Path) -> Walk:
         await ended.wait()
 
     try:
-        begin, end = asyncio.run(during())
+        spans = asyncio.run(during())
     finally:
         asyncio.run(stop())
     rows = [line.split("\t") for file in home.glob("calls.*") for line in file.read_text().splitlines()]
-    walk = Walk()
-    for at, file, function in sorted((float(row[0]), row[1], row[2]) for row in rows if len(row) == 3):
-        if begin <= at <= end:
-            walk.add(file, function)
-    return walk
+    calls = sorted((float(row[0]), row[1], row[2]) for row in rows if len(row) == 3)
+    found = [Walk() for _ in spans]
+    for walk, (begin, end) in zip(found, spans, strict=True):
+        for at, file, function in calls:
+            if begin <= at <= end:
+                walk.add(file, function)
+    return min(found, key=lambda walk: len(walk.files))
 
 
 def walks(home: Path) -> dict[str, Callable[[], Walk]]:
     """Each request by its name; `home` is for the files of those that start processes."""
     return {
-        "search by words": lambda: search("lexical"),
-        "search by meaning": lambda: search("hybrid"),
-        "call through the gateway": lambda: gateway_call(home),
-        "ClaudeCodeModel with a tool": lambda: model(home),
-        "web_search of strands": web_search,
+        "words": lambda: search("lexical"),
+        "meaning": lambda: search("hybrid"),
+        "call": lambda: gateway_call(home),
+        "model": lambda: model(home),
+        "strands": web_search,
     }
 
 
-def size() -> dict[str, int]:
+def house() -> dict[str, int]:
     """The package in numbers: modules, lines, folders with modules, and casts."""
     sources = {file: file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")}
     calls = [node for text in sources.values() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     return {
         "modules": len(sources),
-        "lines": sum(text.count("\n") for text in sources.values()),
+        "lines": sum(len(text.splitlines()) for text in sources.values()),
         "folders": len({file.parent for file in sources}),
         "casts": sum(isinstance(node.func, ast.Name) and node.func.id == "cast" for node in calls),
     }
 
 
 def main() -> None:
-    """Print the walks and the size."""
+    """Print the walks and the size; exit with 1 where one exceeds its limit."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.walks", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("walks", nargs="*", choices=[*LIMITS, "house", []], default=[], metavar="WALK")
     parser.add_argument("--route", action="store_true", help="print the files in the order in which they are passed")
     given = parser.parse_args()
+    asked: list[str] = given.walks or [*LIMITS, "house"]
+    fine = True
     with tempfile.TemporaryDirectory() as home:
-        for name, request in walks(Path(home)).items():
-            walk = request()
-            functions = len(set(walk.steps))
-            print(f"{name:28} {len(walk.files):3} files {functions:4} functions {len(walk.route):4} changes of file")
+        requests = walks(Path(home))
+        for name in (one for one in asked if one != "house"):
+            walk = requests[name]()
+            short = 0 < len(walk.files) <= LIMITS[name]
+            print(
+                f"{name:8} {len(walk.files):3} files (limit {LIMITS[name]}) {len(set(walk.steps)):4} functions"
+                f" {len(walk.route):4} changes of file{'' if short else '   TOO FAR'}"
+            )
             if given.route:
                 print("    " + " > ".join(walk.route))
-    print(", ".join(f"{count:,} {what}" for what, count in size().items()))
+            fine = fine and short
+    if "house" in asked:
+        size = house()
+        print("house    " + ", ".join(f"{count:,} {what} (limit {HOUSE[what]:,})" for what, count in size.items()))
+        fine = fine and all(count <= HOUSE[what] for what, count in size.items())
+    sys.exit(not fine)
 
 
 if __name__ == "__main__":
