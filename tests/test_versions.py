@@ -48,9 +48,9 @@ def test_every_version_that_the_project_names_is_tested() -> None:
 
 
 def test_the_newest_patch_release_is_used_and_the_oldest_where_that_is_wanted(machine: Path) -> None:
-    assert interpreter("3.92") == str(machine / "bin/python3.92")
-    assert interpreter("3.93") == str(machine / "pyenv/versions/3.93.10/bin/python3.93")
-    assert interpreter("3.93", oldest=True) == str(machine / "pyenv/versions/3.93.2/bin/python3.93")
+    assert interpreter("3.92") == ("3.92.0", str(machine / "bin/python3.92"))
+    assert interpreter("3.93") == ("3.93.10", str(machine / "pyenv/versions/3.93.10/bin/python3.93"))
+    assert interpreter("3.93", oldest=True) == ("3.93.2", str(machine / "pyenv/versions/3.93.2/bin/python3.93"))
     assert interpreter("3.94") is None
 
 
@@ -62,9 +62,9 @@ def test_a_python_that_is_not_installed_is_reported_and_the_others_are_tested(
     python = machine / f"pyenv/versions/3.93.{patch}/bin/python3.93"
     environment = ".venvs/3.93" if deps == "pinned" else f".venvs/{deps}"
     first, made, passed, missing = said.splitlines()
-    assert first == f"##### Python 3.93, {deps} packages: {python}"
+    assert first == f"##### Python 3.93.{patch}, {deps} packages: {python}"
     assert made == f"test PYTHON={python} VENV={environment} DEPS={deps} ARGS=-k 'one or two'"
-    assert passed.startswith(f"Python 3.93, {deps} packages (")
+    assert passed.startswith(f"Python 3.93.{patch}, {deps} packages (")
     assert passed.endswith("): passed")
     assert missing == f"Python 3.94, {deps} packages: not installed, so not tested"
     assert code == 0

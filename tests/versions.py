@@ -34,13 +34,16 @@ def supported() -> list[str]:
     return [match[1] for match in found if match]
 
 
-def interpreter(version: str, *, oldest: bool = False) -> str | None:
-    """The Python of this version with the newest patch release, or the oldest: on the PATH, of the system, in pyenv."""
+def interpreter(version: str, *, oldest: bool = False) -> tuple[str, str] | None:
+    """The newest patch release of this version, or the oldest, and its place: on the PATH, of the system, in pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     places = [Path(folder) for folder in os.get_exec_path()] + sorted(pyenv.glob(f"versions/{version}.*/bin"))
     # A name on the PATH may be a shim of pyenv, which fails where the version is not selected.
     found = {patch: python for place in reversed(places) if (patch := _patch(python := place / f"python{version}"))}
-    return str(found[(min if oldest else max)(found)]) if found else None
+    if not found:
+        return None
+    patch = (min if oldest else max)(found)
+    return ".".join(map(str, patch)), str(found[patch])
 
 
 def _patch(python: Path) -> tuple[int, ...] | None:
@@ -71,10 +74,11 @@ def main() -> None:
     ends = {"pinned": supported(), "lowest": supported()[:1], "newest": supported()[-1:]}
     results: dict[str, str] = {}
     for version in given.only or ends[given.deps]:
-        name = f"Python {version}, {given.deps} packages"
-        if (python := interpreter(version, oldest=given.deps == "lowest")) is None:
-            results[name] = "not installed, so not tested"
+        if (found := interpreter(version, oldest=given.deps == "lowest")) is None:
+            results[f"Python {version}, {given.deps} packages"] = "not installed, so not tested"
             continue
+        release, python = found
+        name = f"Python {release}, {given.deps} packages"
         console.print(f"##### {name}: {python}")
         environment = f".venvs/{version}" if given.deps == "pinned" else f".venvs/{given.deps}"
         make = [os.environ.get("MAKE", "make"), "test", f"PYTHON={python}", f"VENV={environment}", f"DEPS={given.deps}"]
