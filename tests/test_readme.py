@@ -19,6 +19,7 @@ from tests.pages_support import (
     inline_commands,
     programs,
 )
+from tests.test_public_door import ROOMS
 from typer.testing import CliRunner
 
 from hikidashi.cli.app import app
@@ -109,12 +110,17 @@ def test_the_two_commands_of_a_clone_stand_side_by_side() -> None:
     assert re.search(r"^make test$", (ROOT / ".ci/run").read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_the_tree_in_the_architecture_is_the_tree() -> None:
-    (tree,) = [block.code for block in blocks("docs/architecture.md", "text") if block.code.startswith("src/")]
-    folders = ["src/hikidashi"]
-    branches = re.findall(r"^([│ ]*)[├└]── ([\w.]+/?)", tree, re.MULTILINE)
-    assert len(branches) == tree.count("── ")
-    for branch, name in branches:
-        depth = len(branch) // 4 + 1
-        folders[depth:] = [name.rstrip("/")]
-        assert ROOT.joinpath(*folders).exists(), "/".join(folders)
+def test_the_architecture_names_every_room_in_the_order_of_imports() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+?)(?:\.py|/)` \|", text, re.MULTILINE) == ROOMS
+    agents = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    assert [room for room in ROOMS if not re.search(rf"`(?:[\w, ./`]*)\b{room}\b", agents)] == ["__main__"]
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_every_path_that_a_page_names_is_there(page: str) -> None:
+    text = re.sub(r"(?ms)^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"))
+    paths = [path for path in re.findall(r"`([\w.-]+(?:/[\w.-]*)+|\w+\.(?:py|md))`", text) if "://" not in path]
+    made_later = {".venvs/", "site/", "hikidashi/examples"}
+    here = (ROOT, ROOT / "src/hikidashi")
+    assert [path for path in paths if path not in made_later and not any((at / path).exists() for at in here)] == []

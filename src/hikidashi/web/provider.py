@@ -52,7 +52,7 @@ class SearchProvider(ABC):
     A subclass defines `_search`, and what it does better than the methods here: `_extract` fetches the pages,
     `_context` packs the hits of a search, `_crawl` and `_map` refuse. What they are given is checked: values are
     allowed, and a filter that is not in `supported_filters` was refused by name. A page that cannot be read is not a
-    failure: it is listed in `ExtractResults.failed_results`. Errors and reasons are told in `language`.
+    failure: it is listed in `ExtractResults.failed_results`. Errors and reasons are in `language`.
     """
 
     name: str

@@ -272,7 +272,7 @@ def _newline(text: str) -> str:
 
 
 def _ended_as(text: str, source: str) -> str:
-    """`source`, which may be from before `text` was written anew, with the line ends of `text` if all are alike."""
+    """`source`, which may be from before `text` was rewritten, with the line ends of `text` if all are alike."""
     are_alike = text.count("\r\n") in {0, text.count("\n")}
     return source.replace("\r\n", "\n").replace("\n", _newline(text)) if are_alike and "\n" in text else source
 
