@@ -116,7 +116,7 @@ def test_without_a_login_session_it_is_in_the_folder_for_temporary_files(
 ) -> None:
     home.chmod(0o700)
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
-    monkeypatch.setattr(Unix, "_default_runtime_dir", answering(home / "runtime"))
+    monkeypatch.setattr(Unix, "user_runtime_dir", str(home / "runtime/hikidashi"))
     folder = runtime_folder()
     assert folder == home / "runtime" / "hikidashi"
     assert (mode_of(folder), mode_of(folder.parent)) == (0o700, 0o700)
@@ -139,7 +139,7 @@ def test_another_users_folder_is_refused(home: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(base))
     assert runtime_folder() == base / "hikidashi"
     monkeypatch.setattr(os, "geteuid", lambda: base.stat().st_uid + 1)
-    monkeypatch.setattr(Unix, "_default_runtime_dir", answering(base))
+    monkeypatch.setattr(Unix, "user_runtime_dir", str(base / "hikidashi"))
     with pytest.raises(PermissionError, match="XDG_RUNTIME_DIR to a folder of your own"):
         runtime_folder()
 
@@ -149,7 +149,7 @@ def test_a_folder_whose_parent_others_can_write_is_refused(home: Path, monkeypat
     base.mkdir()
     base.chmod(0o777)
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
-    monkeypatch.setattr(Unix, "_default_runtime_dir", answering(base))
+    monkeypatch.setattr(Unix, "user_runtime_dir", str(base / "hikidashi"))
     with pytest.raises(PermissionError, match="Others can write"):
         runtime_folder()
     base.chmod(0o1777)
