@@ -16,6 +16,7 @@ import pytest
 
 import hikidashi
 import hikidashi.agents
+import hikidashi.errors
 import hikidashi.gateway
 import hikidashi.search
 import hikidashi.testing
@@ -94,6 +95,11 @@ def test_every_name_of_a_door_is_the_one_that_type_checkers_see(door: ModuleType
     for name, home in homes(door):
         there = import_module(home, door.__package__) if home != "." else door
         assert getattr(door, name) is getattr(there, name)
+
+
+@pytest.mark.parametrize("door", DOORS[1:])
+def test_errors_are_imported_from_one_place(door: ModuleType) -> None:
+    assert set(dir(door)).isdisjoint(hikidashi.errors.__all__)
 
 
 def test_the_names_of_a_package_are_read_from_a_zip_too(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any, cast
 import pytest
 
 import hikidashi.agents
+import hikidashi.errors
 import hikidashi.web
 
 DOORS = [hikidashi.web, hikidashi.agents]
@@ -79,7 +80,14 @@ def annotations_of(thing: Any) -> Iterator[str]:
 
 
 def test_every_type_of_a_public_signature_is_public() -> None:
-    known = {*dir(hikidashi.web), *vars(builtins), *vars(typing), *vars(collections.abc), *FOREIGN}
+    known = {
+        *dir(hikidashi.web),
+        *hikidashi.errors.__all__,
+        *vars(builtins),
+        *vars(typing),
+        *vars(collections.abc),
+        *FOREIGN,
+    }
     public = [getattr(hikidashi.web, name) for name in dir(hikidashi.web)]
     texts = [text for one in public if inspect.isclass(one) or inspect.isfunction(one) for text in annotations_of(one)]
     nodes = [node for text in texts for node in ast.walk(ast.parse(text, mode="eval"))]

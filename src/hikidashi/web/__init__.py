@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING
 from ..common.lazy import attach
 
 if TYPE_CHECKING:
-    from ..errors import ErrorType as ErrorType
-    from ..errors import FetchRefused as FetchRefused
-    from ..errors import TavilyAPIError as TavilyAPIError
-    from ..errors import WebIndexError as WebIndexError
     from ..texts import Language as Language
     from .answers import Untrusted as Untrusted
     from .answers import format_context as format_context
