@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from pydantic import BaseModel, ValidationError
 from pydantic_ai import (
     Agent,
@@ -622,18 +624,33 @@ async def test_the_exception_of_a_tool_ends_the_run() -> None:
         await value_in_an_agent(from_function(fail))
 
 
-async def test_a_dead_mcp_server_is_an_error_that_the_model_reads_however_often_it_calls() -> None:
-    async with Client(to_mcp([tool_returning("alive")])) as client:
-        tools = await from_mcp(client)
+MORTAL = """
+import os, signal
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("mortal")
+
+@server.tool()
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+server.run("stdio")
+"""
+
+
+async def test_a_killed_mcp_server_is_an_error_that_the_model_reads_however_often_it_calls(tmp_path: Path) -> None:
     read: list[str] = []
 
     def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         read.extend(part.model_response_str() for part in messages[-1].parts if isinstance(part, ToolReturnPart))
-        return ModelResponse([TextPart("without it")] if len(read) == 3 else [ToolCallPart("give", {})])
+        return ModelResponse([TextPart("without it")] if len(read) == 3 else [ToolCallPart("die", {})])
 
-    run = await Agent(FunctionModel(model), toolsets=[to_pydantic_ai(tools)]).run("go")
-    assert run.output == "without it"
-    assert all("Tool 'give' failed. ToolConnectionError: The connection to the server" in one for one in read)
+    program = tmp_path / "mortal.py"
+    program.write_text(MORTAL)
+    process = StdioServerParameters(command=sys.executable, args=[str(program)])
+    async with Client(process) as client:
+        agent = Agent(FunctionModel(model), toolsets=[to_pydantic_ai(await from_mcp(client))])
+        assert (await agent.run("go")).output == "without it"
+    assert all("Tool 'die' failed. ToolConnectionError: The connection to the server" in one for one in read)
 
 
 async def test_the_id_of_the_call_reaches_the_tool() -> None:
