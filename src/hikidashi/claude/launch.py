@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import ExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -30,9 +29,7 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.types import HookEvent, SystemPromptFile
 from mcp.server import Server
-from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
-from pydantic_ai.tools import ToolDefinition
 
 from ..common.unicode import well_formed
 from ..convert.claude import hooks_for_unknown, shown_name
@@ -40,9 +37,10 @@ from ..convert.wire import root_schema
 from ..errors import ClaudeCodeTimeoutError
 from .history import Block, Downloads, WireConversation, WireMessage, results_fit_mcp, transcript
 from .limits import Guard, Tally
+from .request import ClaudeRequest
 from .restrictions import Restrictions
-from .session import Deadline, ParkedTools, Session
-from .settings import CheckedSettings, environment, thinking
+from .session import Deadline, Session
+from .settings import environment, thinking
 
 # A session may outlive a request only if something is sure to end it. pydantic-ai holds a scope of the model around
 # each run and leaves it however the run ends; outside of one, no session is kept.
@@ -58,14 +56,12 @@ class RunScope:
         """The sessions that end with the run."""
         self.ended = False
         """Whether the run is over."""
-        self._on_success: Callable[[], None] | None = None
+        self.on_success: Callable[[], None] = lambda: None
+        """Called when the run has ended without an error."""
         self._limit = limit
-        self._timeout_error: ClaudeCodeTimeoutError | None = None
+        self.timeout_error: ClaudeCodeTimeoutError | None = None
+        """The error of a run that is ended at a deadline of `wait_until`."""
         self._alarm: asyncio.TimerHandle | None = None
-
-    def on_success(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the run has ended without an error, in place of the one given before."""
-        self._on_success = callback
 
     def session_for(self, conversation: WireConversation, identity: object) -> Session | None:
         """The live session that can take the last turn of `conversation`, if any."""
@@ -89,7 +85,7 @@ class RunScope:
             return
         # Beside the limit: a run that waits for a thread is cancelled only when the thread is done.
         self._alarm = asyncio.get_running_loop().call_at(deadline.at, self._stop_sessions)
-        self._timeout_error = timeout_error
+        self.timeout_error = timeout_error
         if timeout_error is not None:
             self._limit.reschedule(deadline.at)
 
@@ -110,15 +106,6 @@ class RunScope:
         self.ended = True
         sessions, self.sessions = self.sessions, []
         await asyncio.gather(*(session.close() for session in sessions))
-
-    def timed_out(self) -> ClaudeCodeTimeoutError | None:
-        """The error of a run that was ended at a deadline of `wait_until`; None if it was not."""
-        return self._timeout_error if self._limit.expired() else None
-
-    def succeeded(self) -> None:
-        """Run the callback of `on_success`."""
-        if self._on_success is not None:
-            self._on_success()
 
 
 # Weak references: each context that a run leaves behind keeps the value, and with it every session of that run.
@@ -150,11 +137,10 @@ async def run_scope(model: object) -> AsyncGenerator[None]:
                 # Not reset: the run may end in another context than it began in. An ended scope is as good as none.
                 await scope.end()
     except TimeoutError as error:
-        late = scope.timed_out()
-        if late is None:
+        if scope.timeout_error is None or not limit.expired():
             raise
-        raise late from error
-    scope.succeeded()
+        raise scope.timeout_error from error
+    scope.on_success()
 
 
 _MAX_AGE = 300.0
@@ -344,65 +330,6 @@ class Launch:
     restrictions: Restrictions
 
 
-@dataclass(frozen=True)
-class ClaudeRequest:
-    """One request to Claude Code."""
-
-    conversation: WireConversation
-    wire_name: Callable[[str], str]
-    parked: ParkedTools
-    server_tools: Sequence[ToolDefinition]
-    """The tools that an MCP server of this process runs."""
-    servers: Mapping[str, McpSdkServerConfig]
-    settings: CheckedSettings
-    parameters: ModelRequestParameters
-    guard: Guard
-    deps: object = None
-    """The `ctx.deps` of the tools that run in this process."""
-
-    @property
-    def expected_tools(self) -> frozenset[str]:
-        """The names of the tools that the model is to see."""
-        return frozenset([*self.parked.names, *(self.wire_name(tool.name) for tool in self.server_tools)])
-
-    @property
-    def identity(self) -> object:
-        """What must be equal for a session to continue with another request."""
-        return self.started_with, id(self.deps)
-
-    @property
-    def started_with(self) -> object:
-        """What a CLI is started with."""
-        return (
-            self.conversation.system,
-            self.parked.listing,
-            [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.server_tools],
-            list(self.servers),
-            self.settings,
-            self.parameters.output_mode,
-            self.parameters.output_object,
-            self.parameters.thinking,
-        )
-
-    @property
-    def warm_key(self) -> object:
-        """What must be equal for a CLI that was started in advance."""
-        return self.started_with, self.max_turns
-
-    @cached_property
-    def max_turns(self) -> int | None:
-        """The turns that the CLI may take, as they are known when the request begins.
-
-        Over a run with parked calls the CLI would add up the turns of all its requests.
-        """
-        return None if self.parked.names else self.guard.turns_left()
-
-    @property
-    def is_new(self) -> bool:
-        """Whether it begins a conversation."""
-        return len(self.conversation.messages) == 1 and self.settings.resume is None
-
-
 async def launch(
     start: Launch, request: ClaudeRequest, scope: RunScope | None, deadline: Deadline, warm: WarmSessions | None = None
 ) -> Session:
@@ -418,7 +345,8 @@ async def launch(
     if session is None:
         session, prompt = await _created(start, request)
     else:
-        session.serve(request.parked, request.guard, wire_name=request.wire_name, identity=request.identity)
+        session.serve(request)
+        session.is_reused = True
     if scope is not None:
         scope.sessions.append(session)
     try:
@@ -466,15 +394,7 @@ def _session(start: Launch, request: ClaudeRequest, options: ClaudeAgentOptions,
     """A session with `options`, which owns `resources` from here on."""
     if start.customize is not None:
         options = start.customize(options)
-    return Session(
-        options,
-        request.parked,
-        request.guard,
-        wire_name=request.wire_name,
-        identity=request.identity,
-        expected_tools=request.expected_tools,
-        resources=resources.pop_all(),
-    )
+    return Session(options, request, resources=resources.pop_all())
 
 
 def _options(start: Launch, request: ClaudeRequest, resources: ExitStack, max_turns: int | None) -> ClaudeAgentOptions:

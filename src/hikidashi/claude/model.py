@@ -39,9 +39,9 @@ from ..convert.claude import is_for_one_conversation
 from ..errors import InvalidSettingError
 from . import mcp_integration
 from .history import with_downloads
-from .launch import ClaudeRequest, Launch, RunScope, WarmSessions, current_scope, launch, prepare, run_scope
+from .launch import Launch, RunScope, WarmSessions, current_scope, launch, prepare, run_scope
 from .limits import Guard, Tally
-from .request import AgentTools, get_current_run_context
+from .request import AgentTools, ClaudeRequest, get_current_run_context
 from .restrictions import ParameterRestrictions, checked_restrictions
 from .session import Deadline
 from .settings import ClaudeCodeModelSettings, checked, overridden
@@ -366,4 +366,4 @@ class ClaudeCodeModel(Model[Any]):
             if scope is None:
                 again()
             else:
-                scope.on_success(again)
+                scope.on_success = again

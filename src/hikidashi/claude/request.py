@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from claude_agent_sdk import McpSdkServerConfig
@@ -25,15 +26,14 @@ from ..errors import InvalidSettingError, MissingDepsError, ToolsetNotRegistered
 from ..tool import Tool, ToolResult
 from . import mcp_integration
 from .deps_support import check_deps
-from .history import conversation
-from .launch import ClaudeRequest
+from .history import WireConversation, conversation
 from .limits import Guard, Tally
 from .restrictions import Restrictions
 from .session import ParkedTools
 from .settings import CheckedSettings, chosen_tools
 from .tool_converter import takes_context, wanted_deps
 
-__all__ = ["AgentTools", "CallOrder", "get_current_run_context"]
+__all__ = ["AgentTools", "CallOrder", "ClaudeRequest", "get_current_run_context"]
 
 try:
     # `Model.request()` is given no `RunContext`, and pydantic-ai has no public way to ask for the current one;
@@ -94,6 +94,65 @@ def for_request(
             return await tool.call(arguments)
 
     return replace(tool, description=description, input_schema=schema, annotations=hints, call=call)
+
+
+@dataclass(frozen=True)
+class ClaudeRequest:
+    """One request to Claude Code."""
+
+    conversation: WireConversation
+    wire_name: Callable[[str], str]
+    parked: ParkedTools
+    server_tools: Sequence[ToolDefinition]
+    """The tools that an MCP server of this process runs."""
+    servers: Mapping[str, McpSdkServerConfig]
+    settings: CheckedSettings
+    parameters: ModelRequestParameters
+    guard: Guard
+    deps: object = None
+    """The `ctx.deps` of the tools that run in this process."""
+
+    @property
+    def expected_tools(self) -> frozenset[str]:
+        """The names of the tools that the model is to see."""
+        return frozenset([*self.parked.names, *(self.wire_name(tool.name) for tool in self.server_tools)])
+
+    @property
+    def identity(self) -> object:
+        """What must be equal for a session to continue with another request."""
+        return self.started_with, id(self.deps)
+
+    @property
+    def started_with(self) -> object:
+        """What a CLI is started with."""
+        return (
+            self.conversation.system,
+            self.parked.listing,
+            [(tool.name, tool.description, tool.parameters_json_schema) for tool in self.server_tools],
+            list(self.servers),
+            self.settings,
+            self.parameters.output_mode,
+            self.parameters.output_object,
+            self.parameters.thinking,
+        )
+
+    @property
+    def warm_key(self) -> object:
+        """What must be equal for a CLI that was started in advance."""
+        return self.started_with, self.max_turns
+
+    @cached_property
+    def max_turns(self) -> int | None:
+        """The turns that the CLI may take, as they are known when the request begins.
+
+        Over a run with parked calls the CLI would add up the turns of all its requests.
+        """
+        return None if self.parked.names else self.guard.turns_left()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it begins a conversation."""
+        return len(self.conversation.messages) == 1 and self.settings.resume is None
 
 
 logger = logging.getLogger("hikidashi")

@@ -13,7 +13,7 @@ import contextvars
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import (
     ClaudeAgentOptions,
@@ -36,8 +36,10 @@ from ..convert.claude import AFTER_CALLS, MAX_RESULT_CHARS, ClaudeNames, listed_
 from ..errors import ClaudeCodeTimeoutError, ToolValidationError
 from .failures import DeadlineError, failed_process
 from .history import Block, WireConversation, WireMessage, append_response
-from .limits import Guard
 from .restrictions import Restrictions
+
+if TYPE_CHECKING:
+    from .request import ClaudeRequest
 
 CALL_ID_META = "claudecode/toolUseId"
 """The key in `_meta` for the id of the `tool_use` block that a call comes from."""
@@ -233,29 +235,20 @@ class Session:
     def __init__(
         self,
         options: ClaudeAgentOptions,
-        parked: ParkedTools,
-        guard: Guard,
+        request: ClaudeRequest,
         *,
-        wire_name: Callable[[str], str],
-        identity: object,
-        expected_tools: frozenset[str],
         resources: contextlib.ExitStack,
     ) -> None:
         """Prepare a session; nothing runs before `start`.
 
         Args:
             options: how to start the CLI.
-            parked: the tools whose calls wait for a result from pydantic-ai.
-            guard: counts turns and calls, and ends a request at a limit.
-            wire_name: the name Claude Code knows a tool by.
-            identity: what must be equal for another request to continue here.
-            expected_tools: the tools that Claude Code must offer to the model. All are read-only to it: it runs their
-                calls concurrently.
+            request: the request that begins the conversation.
             resources: closed when the CLI has ended.
         """
-        self.parked, self.guard, self._wire_name, self._identity = parked, guard, wire_name, identity
-        guard.on_limit(self._stop)
-        self.expected_tools = expected_tools
+        self.serve(request)
+        self.expected_tools = request.expected_tools
+        """The tools that Claude Code must offer. All are read-only to it: it runs their calls concurrently."""
         self._held: list[WireMessage] = []
         self._waiting: frozenset[str] = frozenset()
         self.has_parked = False
@@ -319,11 +312,11 @@ class Session:
             return None
         return last[len(known) :]
 
-    def serve(self, parked: ParkedTools, guard: Guard, *, wire_name: Callable[[str], str], identity: object) -> None:
-        """Serve a request for which a session with these would have been started."""
-        self.parked, self.guard, self._wire_name, self._identity = parked, guard, wire_name, identity
-        guard.on_limit(self._stop)
-        self.is_reused = True
+    def serve(self, request: ClaudeRequest) -> None:
+        """Serve `request`, for which a session with the same options would have been started."""
+        self.parked, self.guard = request.parked, request.guard
+        self._wire_name, self._identity = request.wire_name, request.identity
+        self.guard.on_limit(self._stop)
 
     def start_in_background(self) -> None:
         """Start the CLI for a later run, in an empty context.

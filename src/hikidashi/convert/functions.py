@@ -8,9 +8,10 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
+from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, NotRequired, Required, Unpack, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
@@ -176,15 +177,15 @@ def from_function(
         _inner(func).__doc__ if inspect.isroutine(_inner(func)) else type(func).__call__.__doc__
     )
     hints = _hints_of(func, name)
-    signature = _Signature.of(func, name, hints, docstring.parameters)
+    taken = _Signature(func, name, hints, docstring.parameters)
     output = _output_schema(hints.get("return"))
     run = func if _is_async(func) else functools.partial(_in_thread, func)
 
     async def call(arguments: dict[str, Any]) -> ToolResult:
         try:
-            args, kwargs = signature.bind(arguments)
+            args, kwargs = taken.bind(arguments)
         except ValidationError as error:
-            return ToolResult.error(_advice(name, signature.names, error.errors(include_url=False)))
+            return ToolResult.error(_advice(name, taken.names, error.errors(include_url=False)))
         value = await run(*args, **kwargs)
         result = ToolResult.of(value, structured=True)
         if output is not None and result.structured_content is None and not result.is_error:
@@ -194,7 +195,7 @@ def from_function(
     return Tool(
         name=name,
         description=docstring.description if description is None else description,
-        input_schema=signature.schema,
+        input_schema=taken.schema,
         call=call,
         output_schema=output,
         annotations=annotations or ToolAnnotations(),
@@ -213,126 +214,86 @@ class _Schema(GenerateJsonSchema):
         return False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+_LEFT_OUT = object()
+"""The default of a key of `**options: Unpack[...]` that may be left out: it has no JSON form, so no schema shows it."""
+
+
 class _Signature:
-    """The parameters of a function as a pydantic model, and the conversion of arguments back."""
+    """The parameters of a function, each taken by its name, as a JSON object has it."""
 
-    model: type[BaseModel]
-    positional: tuple[str, ...]
-    keywords: Mapping[str, str]
-    """Parameter by field. Fields have names of our own, so that a parameter may be called `schema` or `_x`."""
-    optional: frozenset[str]
-    """Fields that have no default and may be left out: keys of `**options: Unpack[...]`."""
-
-    @classmethod
-    def of(
-        cls, func: Callable[..., Any], name: str, hints: Mapping[str, Any], descriptions: Mapping[str, str]
-    ) -> _Signature:
-        fields: dict[str, Any] = {}
-        positional: list[str] = []
-        keywords: dict[str, str] = {}
-        optional: set[str] = set()
-        extras: Any = None
+    def __init__(
+        self, func: Callable[..., Any], name: str, hints: Mapping[str, Any], descriptions: Mapping[str, str]
+    ) -> None:
         try:
-            parameters = inspect.signature(func).parameters.values()
+            own = signature(func).parameters.values()
         except ValueError as error:
             raise ToolValidationError(
                 f"{name!r} has no signature that can be read: wrap it in a function.", name
             ) from error
-        for number, parameter in enumerate(parameters):
+        parameters: list[Parameter] = []
+        self._positional: list[str] = []
+        for parameter in own:
             hint = hints.get(parameter.name, Any)
-            if parameter.kind is parameter.VAR_POSITIONAL:
+            if parameter.kind is Parameter.VAR_POSITIONAL:
                 raise Unsupported(
                     f"`*{parameter.name}` of {name!r}", "A tool", f"Take a list instead: `{parameter.name}: list[...]`."
                 )
-            if parameter.kind is parameter.VAR_KEYWORD and (named := _unpacked(hint)) is not None:
-                for key, (kind, is_required) in named.items():
-                    field = f"p{number}_{len(fields)}"
-                    fields[field] = _keyword(key, kind, is_required, descriptions.get(key))
-                    keywords[field] = key
-                    if not is_required:
-                        optional.add(field)
-                continue
-            if parameter.kind is parameter.VAR_KEYWORD:
-                extras = hint
-                continue
-            field = f"p{number}"
-            fields[field] = _field(parameter, hint, descriptions.get(parameter.name))
-            if parameter.kind is parameter.POSITIONAL_ONLY:
-                positional.append(field)
+            if parameter.kind is Parameter.POSITIONAL_ONLY:
+                self._positional.append(parameter.name)
+            if parameter.kind is not Parameter.VAR_KEYWORD:
+                parameters.append(_named(parameter.name, hint, parameter.default, descriptions))
+            elif get_origin(hint) is Unpack:
+                parameters += [
+                    _named(key, kind, Parameter.empty if is_required else _LEFT_OUT, descriptions)
+                    for key, kind, is_required in _keys_of(*get_args(hint))
+                ]
             else:
-                keywords[field] = parameter.name
+                parameters.append(parameter.replace(annotation=hint))
+        self.names = [parameter.name for parameter in parameters]
+
+        def checked(**values: Any) -> dict[str, Any]:
+            return values
+
+        checked.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        vars(checked)["__signature__"] = Signature(parameters)
+        function: Any = checked  # of which an adapter checks the arguments
+        takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+        config = ConfigDict(extra="allow" if takes_any else "forbid")  # of dataclasses among the arguments
         try:
-            model = create_model(name, __base__=_base(extras), **fields)
+            self._checked = TypeAdapter[dict[str, Any]](function, config=config)
         except (PydanticSchemaGenerationError, PydanticUserError) as error:
             raise ToolValidationError(f"The type hints of {name!r} make no schema: {error}", name) from error
-        return cls(model=model, positional=tuple(positional), keywords=keywords, optional=frozenset(optional))
-
-    @property
-    def names(self) -> list[str]:
-        return [info.alias or field for field, info in self.model.model_fields.items()]
 
     @property
     def schema(self) -> dict[str, Any]:
-        schema = self.model.model_json_schema(schema_generator=_Schema)
-        schema.pop("title", None)
-        schema.setdefault("properties", {})
+        schema = self._checked.json_schema(schema_generator=_Schema)
+        schema.setdefault("additionalProperties", True)  # pydantic leaves it out for `**kwargs` of any type
         return schema
 
     def bind(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        values = self.model.model_validate(dict(arguments))
-        args = [getattr(values, field) for field in self.positional]
-        left_out = self.optional - values.model_fields_set
-        kwargs = {name: getattr(values, field) for field, name in self.keywords.items() if field not in left_out}
-        return args, {**(values.model_extra or {}), **kwargs}
+        values = self._checked.validate_python(dict(arguments))
+        args = [values.pop(name) for name in self._positional]
+        return args, {name: value for name, value in values.items() if value is not _LEFT_OUT}
 
 
-def _unpacked(hint: Any) -> dict[str, tuple[Any, bool]] | None:
-    """The keys of a TypedDict in `**options: Unpack[...]`, with their types and whether they must be given."""
-    if get_origin(hint) is not Unpack:
-        return None
-    (options,) = get_args(hint)
-    kinds = get_type_hints(options, include_extras=True)
+def _keys_of(options: Any) -> Iterator[tuple[str, Any, bool]]:
+    """The keys of a TypedDict, each with its type and whether it must be given."""
     # `__required_keys__` does not see the marks of a module with `from __future__ import annotations`.
     marks = {Required: True, NotRequired: False}
-    return {
-        key: (get_args(kind)[0], marks[get_origin(kind)]) if get_origin(kind) in marks else (kind, options.__total__)
-        for key, kind in kinds.items()
-    }
+    for key, kind in get_type_hints(options, include_extras=True).items():
+        mark = get_origin(kind)
+        yield (key, get_args(kind)[0], marks[mark]) if mark in marks else (key, kind, options.__total__)
 
 
-def _keyword(key: str, kind: Any, is_required: bool, description: str | None) -> tuple[Any, Any]:
-    more: dict[str, Any] = {} if description is None else {"description": description}
-    if not is_required:
-        # A factory, because a schema shows any other default, and a key that may be left out has none.
-        more["default_factory"] = lambda: None
-    return kind, Field(alias=key, **more)
-
-
-def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> tuple[Any, Any]:
-    options: dict[str, Any] = {"alias": parameter.name}
-    if isinstance(parameter.default, FieldInfo):
-        hint = Annotated[hint, parameter.default]
-    elif parameter.default is not parameter.empty:
-        options["default"] = parameter.default
-    said_already = any(
-        isinstance(extra, FieldInfo) and extra.description for extra in getattr(hint, "__metadata__", ())
-    )
-    if description and not said_already:
-        options["description"] = description
-    return hint, Field(**options)
-
-
-def _base(extras: Any) -> type[BaseModel]:
-    """A model without fields: it refuses unknown names, or takes them with the hint of `**kwargs`."""
-    if extras is None:
-        return type("_Closed", (BaseModel,), {"model_config": ConfigDict(extra="forbid"), "__module__": __name__})
-    namespace = {
-        "model_config": ConfigDict(extra="allow"),
-        "__annotations__": {"__pydantic_extra__": dict[str, extras]},
-        "__module__": __name__,
-    }
-    return type("_Open", (BaseModel,), namespace)
+def _named(name: str, hint: Any, default: Any, descriptions: Mapping[str, str]) -> Parameter:
+    """A parameter with what the docstring says about it, unless a `Field` does."""
+    if isinstance(default, FieldInfo):
+        hint, default = Annotated[hint, default], Parameter.empty
+    fields = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, FieldInfo)]
+    options: dict[str, Any] = {"alias": name}  # where a `Field` gives another
+    if name in descriptions and not any(field.description for field in fields):
+        options["description"] = descriptions[name]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, Field(**options)])
 
 
 def _output_schema(hint: Any) -> dict[str, Any] | None:
@@ -392,9 +353,9 @@ def _advice(name: str, known: list[str], errors: list[ErrorDetails]) -> str:
     for error in errors:
         where = ".".join(str(part) for part in error["loc"])
         match error["type"]:
-            case "missing":
+            case "missing" | "missing_keyword_only_argument":
                 lines.append(f"- `{where}` is missing.")
-            case "extra_forbidden":
+            case "extra_forbidden" | "unexpected_keyword_argument":
                 lines.append(f"- `{where}` is not an argument. Known: {', '.join(known) or 'none'}.")
             case _:
                 said = without_prefix(error["msg"])
