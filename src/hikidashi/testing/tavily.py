@@ -9,6 +9,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,7 +38,7 @@ from ..web.tavily_api import (
 )
 from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
 from .server import Exchange, LoopbackServer
-from .tavily_fault import Late, Raw, TavilyFault, out_of_credits
+from .tavily_fault import OUT_OF_CREDITS, Late, Raw, TavilyFault
 
 __all__ = ["TavilyPage", "TavilyRequest", "TavilyServer"]
 
@@ -159,10 +160,9 @@ class TavilyServer(LoopbackServer):
             self._requests.append(request)
         try:
             answer = self._ordinary_answer(request, exchange.body)
+            _play(exchange, answer, self._next_fault(request))
         except APIRefusal as refused:
             _send(exchange, refused.answer)
-        else:
-            _play(exchange, answer, self._next_fault(request))
 
     def _next_fault(self, request: TavilyRequest) -> TavilyFault | None:
         if callable(self._faults):
@@ -174,24 +174,20 @@ class TavilyServer(LoopbackServer):
         """What answers the request; calling it spends the credits.
 
         Raises:
-            Refused: the API would not take the request.
+            APIRefusal: the API would not take the request.
         """
         asked_keyless = request.headers.get("x-tavily-access-mode") == "keyless" and request.api_key is None
         if not (self._keyless and asked_keyless):
             check_key(request.headers, self._api_keys)
         match request.method, request.path:
             case "POST", "/search":
-                search = search_request(body)
-                return lambda: self._search(request, search)
+                return partial(self._search, request, search_request(body))
             case "POST", "/extract":
-                extract = extract_request(body)
-                return lambda: self._extract(request, extract)
+                return partial(self._extract, request, extract_request(body))
             case "POST", "/crawl":
-                crawl = crawl_request(body)
-                return lambda: self._crawl(request, crawl)
+                return partial(self._crawl, request, crawl_request(body))
             case "POST", "/map":
-                wanted = map_request(body)
-                return lambda: self._map(request, wanted)
+                return partial(self._map, request, map_request(body))
             case "GET", "/usage":
                 return self._usage
             case _:
@@ -202,8 +198,7 @@ class TavilyServer(LoopbackServer):
 
     def _search(self, request: TavilyRequest, search: SearchBody) -> APIAnswer:
         began = time.monotonic()
-        if not self._charge("search", search.credits):
-            return _out_of_credits()
+        self._charge("search", search.credits)
         found = _ranked(search, self._known(request))
         hits = [hit for hit, _ in found]
         raw = {page.url: page.text for _, page in found} if search.include_raw_content else None
@@ -219,41 +214,30 @@ class TavilyServer(LoopbackServer):
             if url in known
         )
         failed = tuple(FailedPage(url=url, error="Failed to fetch url") for url in asked.addresses if url not in known)
-        if not self._charge("extract", asked.credits(len(results))):
-            return _out_of_credits()
+        self._charge("extract", asked.credits(len(results)))
         extracted = ExtractResults(results=results, failed_results=failed)
         return extract_answer(asked, extracted, seconds=time.monotonic() - began)
 
     def _crawl(self, request: TavilyRequest, asked: CrawlBody) -> APIAnswer:
         found = _of_site(asked, self._known(request))
-        if not self._charge("crawl", asked.credits(len(found))):
-            return _out_of_credits()
+        self._charge("crawl", asked.credits(len(found)))
         pages = tuple(ExtractedPage(url=page.url, raw_content=page.text, title=page.title) for page in found)
         return crawl_answer(asked, CrawlResults(base_url=asked.url, results=pages))
 
     def _map(self, request: TavilyRequest, asked: MapBody) -> APIAnswer:
         found = _of_site(asked, self._known(request))
-        if not self._charge("map", asked.credits(len(found))):
-            return _out_of_credits()
+        self._charge("map", asked.credits(len(found)))
         return map_answer(asked, MapResults(base_url=asked.url, results=tuple(page.url for page in found)))
 
     def _usage(self) -> APIAnswer:
         with self._lock:
-            spent = dict(self._spent)
-        return usage_answer(
-            search=spent["search"],
-            extract=spent["extract"],
-            crawl=spent["crawl"],
-            map=spent["map"],
-            limit=self._credit_limit,
-        )
+            return usage_answer(**self._spent, limit=self._credit_limit)
 
-    def _charge(self, kind: str, cost: int) -> bool:
+    def _charge(self, kind: str, cost: int) -> None:
         with self._lock:
             if self._credit_limit is not None and sum(self._spent.values()) + cost > self._credit_limit:
-                return False
+                raise APIRefusal(error_answer(432, OUT_OF_CREDITS))
             self._spent[kind] += cost
-            return True
 
 
 def _play(exchange: Exchange, answer: Callable[[], APIAnswer], fault: TavilyFault | None) -> None:
@@ -283,11 +267,6 @@ def _play(exchange: Exchange, answer: Callable[[], APIAnswer], fault: TavilyFaul
 
 def _send(exchange: Exchange, answer: APIAnswer) -> None:
     exchange.answer(answer.status, answer.wire(), answer.headers)
-
-
-def _out_of_credits() -> APIAnswer:
-    refused = out_of_credits()
-    return APIAnswer(refused.status, json.loads(refused.body), refused.headers)
 
 
 def _parsed(body: bytes) -> dict[str, Any]:

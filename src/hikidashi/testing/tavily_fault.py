@@ -7,6 +7,7 @@ The statuses and sentences are those of the real API. The values of `hikidashi.t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -53,6 +54,8 @@ class Late:
     then: TavilyFault | None = None
 
 
+OUT_OF_CREDITS = "This request exceeds your plan's set usage limit. Please upgrade your plan."
+
 TavilyFault = Fault | Raw | Late
 """An answer of a `TavilyServer` other than results."""
 
@@ -92,7 +95,7 @@ def rate_limited(*, retry_after: float | str | None = None) -> Raw:
 
 def out_of_credits() -> Raw:
     """HTTP 432: the plan's credits are spent."""
-    return status(432, "This request exceeds your plan's set usage limit. Please upgrade your plan.")
+    return status(432, OUT_OF_CREDITS)
 
 
 def out_of_paygo() -> Raw:
@@ -102,11 +105,10 @@ def out_of_paygo() -> Raw:
 
 def keyless_limit(*, retry_after: int = 3600) -> Raw:
     """HTTP 429 in the other shape, which callers without a key get when their share is used up."""
-    body = (
-        '{"error": {"code": "keyless_limit_reached", "message": "Keyless limit reached.", "window": "day", '
-        f'"retry_after_seconds": {retry_after}, "next_actions": []}}}}'
-    )
-    return Raw(429, body.encode(), {"content-type": "application/json", "retry-after": str(retry_after)})
+    reason = {"code": "keyless_limit_reached", "message": "Keyless limit reached.", "window": "day"}
+    body: dict[str, object] = {"error": {**reason, "retry_after_seconds": retry_after, "next_actions": []}}
+    headers = {"content-type": "application/json", "retry-after": str(retry_after)}
+    return Raw(429, json.dumps(body).encode(), headers)
 
 
 def server_error() -> Raw:
