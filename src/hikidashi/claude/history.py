@@ -189,12 +189,9 @@ def append_response(wire: list[WireMessage], response: ModelResponse, wire_name:
             cut_off = []
             continue
         _append(wire, "assistant", blocks, response.model_name)
-        cut_off += [_unknown_outcome(block) for block in blocks if _is_unanswered(part, answered)]
+        if isinstance(part, NativeToolCallPart) and part.tool_call_id not in answered:
+            cut_off += map(_unknown_outcome, blocks)
     _append(wire, "user", cut_off)
-
-
-def _is_unanswered(part: object, answered: set[str]) -> bool:
-    return isinstance(part, NativeToolCallPart) and part.tool_call_id not in answered
 
 
 def _unknown_outcome(call: Block) -> Block:
@@ -203,15 +200,14 @@ def _unknown_outcome(call: Block) -> Block:
         "The run ended before the result of this call was recorded, so its outcome is unknown. "
         "Check whether it took effect before you rely on it or call the tool again."
     )
-    content = [{"type": "text", "text": text}]
-    return {"type": "tool_result", "tool_use_id": call["id"], "content": content, "is_error": True}
+    return {"type": "tool_result", "tool_use_id": call["id"], "content": [_text(text)], "is_error": True}
 
 
 def _response_blocks(part: Any, wire_name: Callable[[str], str]) -> list[Block]:
     whole: Any = part  # a `match` leaves its type parameters unknown
     match part:
         case TextPart() if part.content:
-            return [{"type": "text", "text": part.content}]
+            return [_text(part.content)]
         case ThinkingPart(id="redacted_thinking", provider_name="anthropic", signature=str(data)):
             return [{"type": "redacted_thinking", "data": data}]
         case ThinkingPart(provider_name="anthropic", signature=str(signature)) if signature:
@@ -292,7 +288,7 @@ def _request_blocks(part: Any) -> list[Block]:
         case ToolReturnPart():
             return [_tool_result(whole)]
         case CompactionPart():
-            return [{"type": "text", "text": f"<conversation_summary>\n{part.content}\n</conversation_summary>"}]
+            return [_text(f"<conversation_summary>\n{part.content}\n</conversation_summary>")]
         case _ if callable(model_response := getattr(part, "model_response", None)):
             return _retry_blocks(part, str(model_response()))
         case _:
@@ -313,11 +309,9 @@ def _with_wire_names(part: object, wire_name: Callable[[str], str]) -> object:
 def _retry_blocks(part: object, text: str) -> list[Block]:
     """A retry: as the result of the call it names, or as text of the user."""
     if getattr(part, "tool_name", None) is None:
-        return [{"type": "text", "text": text}]
+        return [_text(text)]
     call_id: str = getattr(part, "tool_call_id")  # noqa: B009 - the class is on its way out of pydantic-ai
-    return [
-        {"type": "tool_result", "tool_use_id": call_id, "content": [{"type": "text", "text": text}], "is_error": True}
-    ]
+    return [{"type": "tool_result", "tool_use_id": call_id, "content": [_text(text)], "is_error": True}]
 
 
 def content_blocks(item: object) -> list[Block]:
@@ -328,9 +322,9 @@ def content_blocks(item: object) -> list[Block]:
     """
     match item:
         case str():
-            return [{"type": "text", "text": item}] if item else []
+            return [_text(item)] if item else []
         case TextContent():
-            return [{"type": "text", "text": item.content}] if item.content else []
+            return [_text(item.content)] if item.content else []
         case CachePoint():
             return []  # Claude Code sets its own cache points
         case BinaryContent(media_type=media_type) if media_type in IMAGES:
@@ -343,7 +337,7 @@ def content_blocks(item: object) -> list[Block]:
                     f"The {media_type!r} content {item.identifier!r} is neither UTF-8 nor in the charset that it "
                     "names. Send its text as a `str`."
                 )
-            return [{"type": "text", "text": text}] if text else []
+            return [_text(text)] if text else []
         case ImageUrl():
             return [{"type": "image", "source": {"type": "url", "url": item.url}}]
         case DocumentUrl() if _kind(item) in ("application/pdf", "DocumentUrl"):

@@ -50,7 +50,9 @@ class Restrictions:
     """Disallowed tools and restricted parameters."""
 
     disallowed: tuple[str, ...] = ()
-    parameters: Mapping[str, Mapping[str, _Rule]] = field(default_factory=dict[str, Mapping[str, "_Rule"]])
+    parameters: Mapping[str, Mapping[str, _AllowedValues]] = field(
+        default_factory=dict[str, Mapping[str, "_AllowedValues"]]
+    )
     given: ParameterRestrictions = field(default_factory=dict[str, Mapping[str, Allowed]])
     """The parameters as they were given, for errors."""
     servers: tuple[str, ...] = ()
@@ -139,18 +141,18 @@ class Restrictions:
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _AllowedValues:
     """The allowed values of one parameter."""
 
     allows: Callable[[object], bool]
     described: str
 
 
-def _rule(allowed: object) -> _Rule | None:
+def _rule(allowed: object) -> _AllowedValues | None:
     """The rule that `allowed` stands for; None if it is nothing that can be checked."""
     if _is_pattern(allowed):
         described = f"text that matches {allowed.pattern!r}"
-        rule = _Rule(lambda value: isinstance(value, str) and allowed.fullmatch(value) is not None, described)
+        rule = _AllowedValues(lambda value: isinstance(value, str) and allowed.fullmatch(value) is not None, described)
         return rule if isinstance(allowed.pattern, str) else None
     if callable(allowed):
         return _rule_of_function(allowed)
@@ -160,14 +162,14 @@ def _rule(allowed: object) -> _Rule | None:
     except (TypeError, ValueError):
         return None
     described = " or ".join(sorted(map(_shown, values))) or "nothing"
-    return _Rule(lambda value: any(_equal(one, value) for one in values), described)
+    return _AllowedValues(lambda value: any(_equal(one, value) for one in values), described)
 
 
 def _is_pattern(value: object) -> TypeGuard[re.Pattern[Any]]:
     return isinstance(value, re.Pattern)
 
 
-def _rule_of_function(function: Callable[[object], object]) -> _Rule:
+def _rule_of_function(function: Callable[[object], object]) -> _AllowedValues:
     summary = (getattr(function, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
     described = summary or f"what `{getattr(function, '__name__', type(function).__name__)}` accepts"
 
@@ -178,7 +180,7 @@ def _rule_of_function(function: Callable[[object], object]) -> _Rule:
             logger.exception("the restriction %s failed", described)
             return False
 
-    return _Rule(allows, described)
+    return _AllowedValues(allows, described)
 
 
 def _equal(one: object, other: object) -> bool:
@@ -206,9 +208,9 @@ def _checked_names(given: object) -> tuple[str, ...]:
     return names
 
 
-def _checked_parameters(given: object) -> dict[str, dict[str, _Rule]]:
+def _checked_parameters(given: object) -> dict[str, dict[str, _AllowedValues]]:
     wanted = "it must be {tool: {parameter: allowed}}, such as {'Bash': {'run_in_background': False}}"
-    checked: dict[str, dict[str, _Rule]] = {}
+    checked: dict[str, dict[str, _AllowedValues]] = {}
     if not is_mapping(given):
         raise InvalidSettingError(_RESTRICTIONS, given, wanted)
     for tool, parameters in given.items():

@@ -27,7 +27,7 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.types import HookEvent, HookJSONOutput
 from mcp.server import Server, ServerRequestContext
-from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
+from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
 from mcp.types import Tool as McpTool
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
@@ -147,7 +147,7 @@ class ParkedTools:
     async def _park(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         name = self.wire.original(params.name) or params.name
         if (refusal := self.refusal(name, params.arguments)) is not None:
-            return CallToolResult(content=[TextContent(type="text", text=refusal)], is_error=True)
+            return _error(refusal)
         meta: Mapping[str, Any] = context.meta or params.meta or {}
         return await self._call(str(meta[CALL_ID_META]))
 
@@ -232,13 +232,7 @@ class Deadline:
 class Session:
     """A running CLI, the conversation it holds, and the calls it waits for."""
 
-    def __init__(
-        self,
-        options: ClaudeAgentOptions,
-        request: ClaudeRequest,
-        *,
-        resources: contextlib.ExitStack,
-    ) -> None:
+    def __init__(self, options: ClaudeAgentOptions, request: ClaudeRequest, *, resources: contextlib.ExitStack) -> None:
         """Prepare a session; nothing runs before `start`.
 
         Args:

@@ -116,7 +116,7 @@ def cut_short(provider_details: Mapping[str, Any] | None, runs_a_call: bool) -> 
 
 
 @dataclass
-class _RunningCall:
+class _ArrivingCall:
     """A call that Claude Code runs itself, while its arguments arrive."""
 
     id: str
@@ -143,7 +143,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
     _message_id: str = field(default="", init=False)
     _counted: UsageCount = field(default_factory=UsageCount, init=False)
     _model_name: str = field(default="", init=False)
-    _running: dict[int, _RunningCall] = field(default_factory=dict[int, _RunningCall], init=False)
+    _running: dict[int, _ArrivingCall] = field(default_factory=dict[int, _ArrivingCall], init=False)
     _runs_a_call: bool = field(default=False, init=False)
     """Whether Claude Code itself answers a call of the message."""
     _calls: TurnCalls = field(default_factory=TurnCalls, init=False)
@@ -255,7 +255,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 must_be_seen_whole = name in self.session.parked.restricted
                 self._calls.add(call_id, wire_name, waits=name is not None and not must_be_seen_whole)
                 if name is None or must_be_seen_whole:
-                    self._running[key[1]] = _RunningCall(call_id, wire_name)
+                    self._running[key[1]] = _ArrivingCall(call_id, wire_name)
                     return
                 yield from manager.handle_tool_call_delta_events(
                     vendor_part_id=key, tool_name=name, args=None, tool_call_id=call_id

@@ -10,10 +10,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic_ai import Tool
-from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import (
     AbstractToolset,
@@ -29,6 +28,7 @@ from pydantic_ai.toolsets import (
 )
 
 from ..common.json import is_iterable, is_mapping
+from ..convert.pydantic_ai import is_agent, is_toolset
 from ..errors import ToolValidationError, Unsupported
 from .tool_converter import AGENT_MODE, TARGET
 
@@ -75,9 +75,9 @@ def sources(given: Any, rename: Rename = str) -> Iterator[Unwrapped]:
     """
     if has_tools(given):
         yield Unwrapped(given, rename)
-    elif _is_agent(given):
+    elif is_agent(given):
         yield from _each(given.toolsets, rename)
-    elif _is_toolset(given):
+    elif is_toolset(given):
         yield from _of_toolset(given, rename)
     elif not isinstance(given, type) and (hasattr(given, "name") or hasattr(given, "function")):
         yield Unwrapped(given, rename)
@@ -95,14 +95,6 @@ def sources(given: Any, rename: Rename = str) -> Iterator[Unwrapped]:
             "Pass an agent, `agent.toolsets`, a `FunctionToolset`, tools or functions; for other toolsets, use "
             "`to_claude(await from_pydantic_ai(toolset))`.",
         )
-
-
-def _is_agent(given: object) -> TypeGuard[AbstractAgent[Any, Any]]:
-    return isinstance(given, AbstractAgent)
-
-
-def _is_toolset(given: object) -> TypeGuard[AbstractToolset[Any]]:
-    return isinstance(given, AbstractToolset)
 
 
 def _each(items: Iterable[object], rename: Rename) -> Iterator[Unwrapped]:

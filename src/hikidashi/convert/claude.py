@@ -166,7 +166,7 @@ _AGENT_MODE = '`ClaudeCodeModel(tool_execution="agent")` carries it as it is.'
 
 
 @dataclass(frozen=True)
-class _Unreadable:
+class _UnreadableContent:
     """Content that a model cannot read, and what to return instead."""
 
     what: str
@@ -182,10 +182,10 @@ def readable_result(tool_name: str, result: ToolResult, *, longest: int | None =
         longest: how many characters stay in the conversation; `None` is no limit.
     """
     shown: list[ContentBlock] = []
-    refused: list[_Unreadable] = []
+    refused: list[_UnreadableContent] = []
     for block in result.content:
         blocks = _shown(block)
-        if isinstance(blocks, _Unreadable):
+        if isinstance(blocks, _UnreadableContent):
             refused.append(blocks)
         else:
             shown += blocks
@@ -225,7 +225,7 @@ def _as_text(result: ToolResult) -> ToolResult:
     return replace(result, content=content, structured_content=None)
 
 
-def _shown(block: ContentBlock) -> list[ContentBlock] | _Unreadable:
+def _shown(block: ContentBlock) -> list[ContentBlock] | _UnreadableContent:
     """The blocks that show `block` to a model."""
     match block["type"]:
         case "image" if block["mimeType"] not in IMAGES:
@@ -238,25 +238,25 @@ def _shown(block: ContentBlock) -> list[ContentBlock] | _Unreadable:
         case "resource_link" if kind := mapping(mapping(block.get("_meta")).get(PYDANTIC_AI_META)).get("kind"):
             what = str(kind).removesuffix("-url")
             readable = f"Return its bytes as `BinaryContent`, or its text. {_AGENT_MODE}"
-            return _Unreadable(
+            return _UnreadableContent(
                 f"the {what} at {block['uri']}", readable if what in ("image", "document") else "Return text about it."
             )
         case _:
             return [block]
 
 
-def _file(media_type: str, data: str, uri: str) -> list[ContentBlock] | _Unreadable:
+def _file(media_type: str, data: str, uri: str) -> list[ContentBlock] | _UnreadableContent:
     content = base64.b64decode(data)
     if media_type in IMAGES:
         return [text(f"[{uri}]"), image(content, media_type)]
     what = f"a file of type {media_type} ({uri}, {len(content):,} bytes)"
     if media_type == "application/pdf":
-        return _Unreadable(what, f"Return its text. {_AGENT_MODE}")
+        return _UnreadableContent(what, f"Return its text. {_AGENT_MODE}")
     if not is_text(media_type):
-        return _Unreadable(what, "Return text, or an image as PNG, JPEG, GIF or WebP.")
+        return _UnreadableContent(what, "Return text, or an image as PNG, JPEG, GIF or WebP.")
     written = decoded(content, media_type)
     if written is None:
-        return _Unreadable(f"{what}, which is neither UTF-8 nor in the charset it names", "Return its text.")
+        return _UnreadableContent(f"{what}, which is neither UTF-8 nor in the charset it names", "Return its text.")
     return [resource(uri, written, media_type)]
 
 

@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, TypeGuard, cast, overload
+from typing import Any, Literal, TypeGuard, overload
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import TypedDict
 
-from ..common.json import is_sequence
+from ..common.json import is_iterable, is_sequence
 from ..errors import MissingExtra, ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import (
     ContentBlock,
@@ -166,15 +166,11 @@ def _from_tool_return(answer: ToolReturn[Any]) -> ToolResult:
     extra = [answer.content] if isinstance(answer.content, str) else answer.content or ()
     extras = {name: value for name in ("metadata", "tools") if (value := getattr(answer, name)) is not None}
     return ToolResult(
-        content=(*result.content, *_user_blocks(extra)),
+        content=(*result.content, *(_to_block(item) for item in extra if not isinstance(item, CachePoint))),
         structured_content=result.structured_content,
         is_error=result.is_error,
         meta={**result.meta, **({PYDANTIC_AI_META: extras} if extras else {})},
     )
-
-
-def _user_blocks(content: Iterable[object]) -> Iterable[ContentBlock]:
-    return (_to_block(item) for item in content if not isinstance(item, CachePoint))
 
 
 def _to_block(item: object) -> ContentBlock:
@@ -545,22 +541,32 @@ class _NeutralToolset(AbstractToolset[Any]):
         raise ToolFailed(error_text(result)) if failed else ModelRetry(error_text(result))
 
 
-def _toolset_of(source: _Source | Sequence[_Function | _Source]) -> AbstractToolset[Any]:
-    if isinstance(source, AbstractToolset):
+def is_agent(value: object) -> TypeGuard[AbstractAgent[Any, Any]]:
+    """Whether `value` is an agent, whatever its deps and output."""
+    return isinstance(value, AbstractAgent)
+
+
+def is_toolset(value: object) -> TypeGuard[AbstractToolset[Any]]:
+    """Whether `value` is a toolset, whatever its deps."""
+    return isinstance(value, AbstractToolset)
+
+
+def _toolset_of(source: Any) -> AbstractToolset[Any]:
+    if is_toolset(source):
         return source
-    if isinstance(source, AbstractAgent):
+    if is_agent(source):
         toolsets = list(source.toolsets)
-    elif isinstance(source, str) or not isinstance(source, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+    elif isinstance(source, str) or not is_iterable(source):
         raise ToolValidationError(
             f"`from_pydantic_ai` takes a `pydantic_ai.Tool`, a toolset, an agent or a list of these, got {source!r}."
         )
     else:
-        toolsets, functions = list[AbstractToolset[Any]](), list[_Function]()
+        toolsets, functions = list[AbstractToolset[Any]](), list[Any]()
         for item in source:
-            if isinstance(item, AbstractToolset | AbstractAgent):
-                toolsets.append(_toolset_of(cast("_Source", item)))
-            elif isinstance(item, pydantic_ai.Tool) or callable(item):  # pyright: ignore[reportUnnecessaryIsInstance]
-                functions.append(cast("_Function", item))
+            if is_toolset(item) or is_agent(item):
+                toolsets.append(_toolset_of(item))
+            elif isinstance(item, pydantic_ai.Tool) or callable(item):
+                functions.append(item)
             else:
                 raise ToolValidationError(
                     f"`from_pydantic_ai` takes tools, functions, toolsets and agents, got {item!r:.100} in a list."

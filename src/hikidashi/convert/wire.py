@@ -490,7 +490,7 @@ def without_repetition(result: ToolResult) -> tuple[Any, list[ContentBlock]]:
     structured = result.structured_content
     if structured is None:
         return NOTHING, list(result.content)
-    wrapped = structured["result"] if _is_wrapper(structured) else NOTHING
+    wrapped = structured["result"] if is_object(structured) and list(structured) == ["result"] else NOTHING
     texts = [block for block in result.content if _text(block) is not None]
     if wrapped is not NOTHING and _is_list_of(texts, wrapped):
         return wrapped, _without(result.content, texts)
@@ -520,10 +520,6 @@ class _Known:
         value = _parsed(text)
         is_empty = value in ({}, [])
         return isinstance(value, dict | list) and not is_empty and any(_covers(part, value) for part in self._parts)
-
-
-def _is_wrapper(structured: Any) -> bool:
-    return is_object(structured) and list(structured) == ["result"]
 
 
 def _text(block: ContentBlock) -> str | None:

@@ -231,7 +231,7 @@ class TavilyServer(LoopbackServer):
 
     def _usage(self) -> APIAnswer:
         with self._lock:
-            return usage_answer(**self._spent, limit=self._credit_limit)
+            return usage_answer(**self._spent, limit=self._credit_limit, plan="Researcher")
 
     def _charge(self, kind: str, cost: int) -> None:
         with self._lock:

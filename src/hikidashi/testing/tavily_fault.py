@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..web.tavily_api import error_answer
 from .fault import Cut, Fault, Hang, Malformed
@@ -106,7 +107,7 @@ def out_of_paygo() -> Raw:
 def keyless_limit(*, retry_after: int = 3600) -> Raw:
     """HTTP 429 in the other shape, which callers without a key get when their share is used up."""
     reason = {"code": "keyless_limit_reached", "message": "Keyless limit reached.", "window": "day"}
-    body: dict[str, object] = {"error": {**reason, "retry_after_seconds": retry_after, "next_actions": []}}
+    body: dict[str, Any] = {"error": {**reason, "retry_after_seconds": retry_after, "next_actions": []}}
     headers = {"content-type": "application/json", "retry-after": str(retry_after)}
     return Raw(429, json.dumps(body).encode(), headers)
 

@@ -127,11 +127,11 @@ def _reply_with_searches_done(reply: Reply, request: RecordedRequest, dialect: D
         )
     )
     counted = {"web_search_requests": 0, "web_fetch_requests": 0, "tool_search_requests": len(searches)}
-    usage: _Usage = {"server_tool_use": counted, **(reply.usage or {})}
+    usage: _SearchUsage = {"server_tool_use": counted, **(reply.usage or {})}
     return replace(reply, content=content, usage=usage)
 
 
-class _Usage(TokenUsage, total=False):
+class _SearchUsage(TokenUsage, total=False):
     """What the API counts beside tokens, which are all that a script can set."""
 
     server_tool_use: dict[str, int]
