@@ -14,7 +14,7 @@ import logging
 import math
 import sys
 import types
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from numbers import Number
 from typing import (
@@ -83,13 +83,16 @@ def adapter(hint: Any) -> TypeAdapter[list[Any]]:
         TypeHintResolutionError: `hint` reaches a forward reference that cannot be resolved.
         UnsupportedDepsTypeError: pydantic has no schema for `hint`.
     """
+    listed: Any = list.__class_getitem__(hint)
     try:
-        found = TypeAdapter[list[Any]](_list_of(hint), config=JSON_CONFIG)
+        found = TypeAdapter[list[Any]](listed, config=JSON_CONFIG)
     except (PydanticSchemaGenerationError, PydanticUserError) as error:
         raise UnsupportedDepsTypeError(type_name(hint), reason=_reason(error)) from error
     if not found.pydantic_complete:
-        unresolved = ", ".join(unresolved_hints(hint)) or "a forward reference cannot be resolved"
-        raise TypeHintResolutionError(type_name(hint), unresolved)
+        places: list[str] = []
+        with suppress(UnsupportedDepsTypeError):  # the unresolved hint is the first thing to mend
+            places.extend(_unresolved(hint, type_name(hint), set()))
+        raise TypeHintResolutionError(type_name(hint), ", ".join(places) or "a forward reference cannot be resolved")
     return found
 
 
@@ -99,19 +102,10 @@ def check_type(hint: Any, path: str) -> bool:
     Raises:
         UnsupportedDepsTypeError: `hint`, or something inside it, has no JSON form; it says where.
     """
-    unresolved: list[str] = []
-    _walk(hint, path, set(), unresolved)
+    unresolved = list(_unresolved(hint, path, set()))
     for place in unresolved:
         logger.warning("The type of %s cannot be resolved; it is assumed to be serialisable.", place)
     return not unresolved
-
-
-def unresolved_hints(hint: Any) -> list[str]:
-    """The places inside `hint` whose forward references cannot be resolved."""
-    unresolved: list[str] = []
-    with suppress(UnsupportedDepsTypeError):  # another error, reported when a schema is needed
-        _walk(hint, type_name(hint), set(), unresolved)
-    return unresolved
 
 
 def fields_of(hint: Any) -> dict[str, Any] | None:
@@ -119,8 +113,8 @@ def fields_of(hint: Any) -> dict[str, Any] | None:
 
     A type that cannot be resolved stays a string. Type variables are filled in from `Box[int]`.
     """
-    origin = _class_of(hint)
-    if origin is None:
+    origin: Any = get_origin(hint) or hint
+    if not inspect.isclass(origin):
         return None
     if issubclass(origin, BaseModel):
         origin.model_rebuild(raise_errors=False)
@@ -134,39 +128,36 @@ def fields_of(hint: Any) -> dict[str, Any] | None:
     return {name: _filled_in(hints[name], given) for name in names}
 
 
-def _walk(hint: Any, path: str, seen: set[Any], unresolved: list[str]) -> None:
-    if isinstance(hint, str | ForwardRef):
-        unresolved.append(f"{path} ({hint if isinstance(hint, str) else hint.__forward_arg__})")
-        return None
-    if hint is None or hint in (Any, object) or isinstance(hint, TypeVar):
-        return None  # the values decide
-    if hasattr(hint, "__value__"):  # `type Name = ...`, of which there is more than one class
-        return _walk(hint.__value__, path, seen, unresolved)
+def _unresolved(hint: Any, path: str, seen: set[Any]) -> Iterator[str]:
+    """The places inside `hint` whose forward references cannot be resolved.
+
+    Raises:
+        UnsupportedDepsTypeError: something inside it has no JSON form.
+    """
     origin = get_origin(hint)
-    if origin in _WRAPPERS:
-        return _walk(get_args(hint)[0], path, seen, unresolved)
-    if origin in (Union, types.UnionType):
-        return _walk_all(get_args(hint), path, seen, unresolved)
-    if origin is Literal:
-        return None
-    fields = fields_of(hint)
-    if fields is not None:
-        if hint in seen:
-            return None
-        seen.add(hint)
-        _refuse_old_typed_dicts(origin or hint, path)
-        _refuse_lost_arguments(origin or hint, path)
-        for name, inner in fields.items():
-            _walk(inner, f"{path}.{name}", seen, unresolved)
-        return None
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping | Iterable):
-        return _walk_all([arg for arg in get_args(hint) if arg is not ...], f"{path}[...]", seen, unresolved)
-    return _refuse_live_objects(hint, path)
-
-
-def _walk_all(hints: Iterable[Any], path: str, seen: set[Any], unresolved: list[str]) -> None:
-    for hint in hints:
-        _walk(hint, path, seen, unresolved)
+    inner: list[tuple[str, Any]] = []
+    if isinstance(hint, str | ForwardRef):
+        yield f"{path} ({hint if isinstance(hint, str) else hint.__forward_arg__})"
+    elif hint is None or hint in (Any, object) or isinstance(hint, TypeVar) or origin is Literal:
+        pass  # the values decide
+    elif hasattr(hint, "__value__"):  # `type Name = ...`, of which there is more than one class
+        inner = [(path, hint.__value__)]
+    elif origin in _WRAPPERS:
+        inner = [(path, get_args(hint)[0])]
+    elif origin in (Union, types.UnionType):
+        inner = [(path, part) for part in get_args(hint)]
+    elif (fields := fields_of(hint)) is not None:
+        if hint not in seen:
+            seen.add(hint)
+            _refuse_old_typed_dicts(origin or hint, path)
+            _refuse_lost_arguments(origin or hint, path)
+            inner = [(f"{path}.{name}", part) for name, part in fields.items()]
+    elif isinstance(origin, type) and issubclass(origin, Mapping | Iterable):
+        inner = [(f"{path}[...]", part) for part in get_args(hint) if part is not ...]
+    else:
+        _refuse_live_objects(hint, path)
+    for place, part in inner:
+        yield from _unresolved(part, place, seen)
 
 
 def _refuse_lost_arguments(owner: type, path: str) -> None:
@@ -225,15 +216,6 @@ def _filled_in(hint: Any, given: Mapping[Any, Any]) -> Any:
     if parameters and get_origin(hint) is not None:
         return hint[tuple(given.get(parameter, parameter) for parameter in parameters)]
     return hint
-
-
-def _class_of(hint: Any) -> type[Any] | None:
-    origin: Any = get_origin(hint) or hint
-    return origin if inspect.isclass(origin) else None
-
-
-def _list_of(hint: Any) -> Any:
-    return list.__class_getitem__(hint)
 
 
 def _reason(error: Exception) -> str:
@@ -305,9 +287,7 @@ def _refuse_unwritable(value: Any, path: str) -> None:
     try:
         _written(value)
     except PydanticSerializationError as error:
-        raise _refused(
-            value, path, "JSON has no form for it" if "unknown type" in str(error) else str(error)
-        ) from error
+        raise _refused(value, path, NO_FORM if "unknown type" in str(error) else str(error)) from error
 
 
 def _refuse_change(before: Any, after: Any, path: str) -> None:
