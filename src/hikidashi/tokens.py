@@ -15,8 +15,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["definition_tokens", "estimate_tokens"]
-
 _CJK = "\u3001-\u301c\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"
 _PIECE = re.compile(
     r"[A-Z]?[a-z]{1,24}|[A-Z]{1,24}(?![a-z])|[0-9]{1,2}|_"  # parts of words and names

@@ -22,24 +22,6 @@ from .common.json import is_list, is_mapping, is_object, is_sequence
 from .common.unicode import well_formed
 from .errors import ToolValidationError, Unsupported
 
-__all__ = [
-    "AudioContent",
-    "ContentBlock",
-    "EmbeddedResource",
-    "ImageContent",
-    "ResourceLink",
-    "TextContent",
-    "Tool",
-    "ToolAnnotations",
-    "ToolResult",
-    "audio",
-    "current_call_id",
-    "image",
-    "json_text",
-    "resource",
-    "text",
-]
-
 
 class _Block(TypedDict):
     annotations: NotRequired[dict[str, Any]]

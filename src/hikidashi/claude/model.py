@@ -41,13 +41,24 @@ from . import mcp_integration
 from .history import with_downloads
 from .launch import Launch, RunScope, WarmSessions, current_scope, launch, prepare, run_scope
 from .limits import Guard, Tally
-from .request import AgentTools, ClaudeRequest, get_current_run_context
+from .request import AgentTools, ClaudeRequest
 from .restrictions import ParameterRestrictions, checked_restrictions
 from .session import Deadline
 from .settings import ClaudeCodeModelSettings, checked, overridden
 from .stream import ClaudeCodeStreamedResponse
 
 __all__ = ["ClaudeCodeModel", "ClaudeCodeModelSettings"]
+
+try:
+    # `Model.request()` is given no `RunContext`, and pydantic-ai has no public way to ask for the current one;
+    # its own models that wrap others read it here too.
+    from pydantic_ai._run_context import get_current_run_context
+except ImportError:  # pragma: no cover - tests with the pinned versions notice a release without it
+
+    def get_current_run_context() -> RunContext[Any] | None:
+        """Returns None: this version of pydantic-ai has no such function."""
+        return None
+
 
 _PROFILE = ModelProfile(
     supports_tools=True,

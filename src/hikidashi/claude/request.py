@@ -33,18 +33,6 @@ from .session import ParkedTools
 from .settings import CheckedSettings, chosen_tools
 from .tool_converter import takes_context, wanted_deps
 
-__all__ = ["AgentTools", "CallOrder", "ClaudeRequest", "get_current_run_context"]
-
-try:
-    # `Model.request()` is given no `RunContext`, and pydantic-ai has no public way to ask for the current one;
-    # its own models that wrap others read it here too.
-    from pydantic_ai._run_context import get_current_run_context
-except ImportError:  # pragma: no cover - tests with the pinned versions notice a release without it
-
-    def get_current_run_context() -> RunContext[Any] | None:
-        """Returns None: this version of pydantic-ai has no such function."""
-        return None
-
 
 class CallOrder:
     """Starts calls in order; one that runs alone waits for all before it, and all after it wait for it.

@@ -17,8 +17,6 @@ from typer.core import TyperGroup
 from hikidashi import __version__
 from hikidashi.errors import HikidashiError
 
-__all__ = ["app", "run"]
-
 # "\b" keeps the lines of a paragraph as they are written.
 _EXAMPLES = """\b
 Examples:

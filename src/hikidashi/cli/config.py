@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hikidashi.config.sections import ConfigSection
     from hikidashi.errors import HikidashiError
 
-__all__ = ["SectionStatus", "config", "section_statuses"]
-
 _MARKS = {"on": ("✓", "green"), "off": ("·", "dim"), "incomplete": ("!", "bold yellow")}
 
 _EXAMPLES = """\b

@@ -32,24 +32,6 @@ from hikidashi.providers import CHAT_MODELS, SEARCH_PROVIDERS, Package
 
 from .output import print_beside, print_json, stdout
 
-__all__ = [
-    "EXAMPLES",
-    "Check",
-    "Need",
-    "check_cli",
-    "check_extras",
-    "check_keys",
-    "check_login",
-    "check_providers",
-    "doctor",
-    "examine",
-    "find_cli",
-    "known_keys",
-    "needs_by_extra",
-    "print_checks",
-    "require_cli",
-]
-
 EXAMPLES = """\b
 Examples:
   hikidashi doctor                    what is there, and what to do

@@ -12,8 +12,6 @@ from pathlib import Path
 from hikidashi.common.files import make_private, private_folder
 from hikidashi.web.redact import redacted
 
-__all__ = ["logged_to_file", "logged_to_stderr", "warned_on_stderr"]
-
 _LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _MOST_BYTES = 1_000_000
 

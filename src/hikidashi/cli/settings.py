@@ -10,8 +10,6 @@ from hikidashi.providers import preferred_search_provider
 
 from .output import language_of_environment
 
-__all__ = ["config_for"]
-
 
 def config_for(named: Path | None) -> Config:
     """The config in the file `named` or in that of the current folder, or a default for the keys that are set.

@@ -8,8 +8,6 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
-__all__ = ["with_shared_options"]
-
 
 def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
     """`command` for typer: a parameter whose type is a dataclass becomes one option per field.

@@ -34,8 +34,6 @@ from .output import Language, clean, cut, language_of_environment, stderr, stdou
 if TYPE_CHECKING:
     from .tour_acts import Stage
 
-__all__ = ["EXAMPLES", "Bilingual", "JsonLines", "Reader", "text_in", "tour"]
-
 EXAMPLES = """\b
 Examples:
   hikidashi tour                         five acts, less than a minute

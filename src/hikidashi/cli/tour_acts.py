@@ -36,8 +36,6 @@ from hikidashi.web.passages import plain_text
 
 from .tour import Bilingual, JsonLines, Reader
 
-__all__ = ["ACTS", "Stage"]
-
 _OWN_TOOLS = ("search_tools", "call_read_tool", "call_tool", "read_result")
 _DEFINITION = {"name", "description", "input_schema"}
 _QUESTIONS = {

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, TypeGuard
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = ["first_problem", "is_closed_session", "is_group", "without_prefix"]
-
 _PREFIXES = ("Value error, ", "Assertion failed, ")  # what pydantic puts in front of the message of a validator
 
 # The code alone does not tell: -32000 is also what many servers give to errors of their own.

@@ -21,18 +21,6 @@ try:
 except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None
 
-__all__ = [
-    "cache_folder",
-    "config_folder",
-    "create_private",
-    "data_folder",
-    "make_private",
-    "private_folder",
-    "replace_file",
-    "runtime_folder",
-    "state_folder",
-]
-
 _PREFIX = ".hikidashi-"
 _UNFINISHED = _PREFIX + "[0-9a-f]" * 12
 

@@ -12,29 +12,6 @@ from typing import Any, NoReturn, TypeGuard
 
 from ..errors import ToolSourceError
 
-__all__ = [
-    "Child",
-    "JsonNode",
-    "JsoncError",
-    "RepeatedKeys",
-    "TextError",
-    "as_list",
-    "as_object",
-    "as_text",
-    "is_iterable",
-    "is_list",
-    "is_mapping",
-    "is_object",
-    "is_sequence",
-    "no_such_file",
-    "object_of",
-    "parse",
-    "parsed",
-    "text_of",
-    "type_name",
-    "unreadable",
-]
-
 _DEEPEST = 200
 _BLANK = re.compile(r"[ \t\r\n]*")
 _BLANK_OR_COMMENT = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)

@@ -7,11 +7,6 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = [
-    "PerLoop",
-]
-
-
 T = TypeVar("T")
 
 _CLOSE_SECONDS = 5.0

@@ -14,20 +14,6 @@ from typing import Literal, NamedTuple, TypeVar
 
 from .files import create_private, make_private, private_folder
 
-__all__ = [
-    "Failure",
-    "FileHeader",
-    "closed_on_error",
-    "connect",
-    "enable_wal",
-    "errors_as",
-    "failure_of",
-    "make_database_private",
-    "read_header",
-    "retry_while_busy",
-    "transaction",
-]
-
 _BETWEEN_TRIES = 0.01  # seconds
 
 _Result = TypeVar("_Result")

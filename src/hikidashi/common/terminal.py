@@ -6,8 +6,6 @@ import re
 
 from rich.cells import cell_len, set_cell_size
 
-__all__ = ["clean", "clean_lines", "cut"]
-
 # Descriptions are untrusted: control characters could move the cursor, and others reverse the line.
 _UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 

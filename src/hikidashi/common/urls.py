@@ -5,8 +5,6 @@ from __future__ import annotations
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import SplitResult, urlsplit
 
-__all__ = ["is_loopback", "is_loopback_url", "split_base_url"]
-
 
 def is_loopback(host: str) -> bool:
     """Whether `host`, a name or an IP address, is reachable from this machine only.

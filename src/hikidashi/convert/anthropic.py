@@ -15,8 +15,6 @@ from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
 from .wire import IMAGES, IS_ERROR, by_name, failed_tool, neutral_tools, object_schema, unknown_tool
 
-__all__ = ["ToolUse", "call_anthropic", "to_anthropic"]
-
 logger = logging.getLogger("hikidashi")
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")

@@ -48,27 +48,6 @@ except ImportError as error:
 
 from .mcp import answer, wire_result, wire_tool
 
-__all__ = [
-    "AFTER_CALLS",
-    "LONGEST_BESIDE_IMAGES",
-    "LONGEST_ERROR",
-    "LONGEST_RESULT",
-    "MAX_RESULT_CHARS",
-    "ClaudeNames",
-    "allowed_tools",
-    "hooks_for_unknown",
-    "is_for_one_conversation",
-    "listed_schema",
-    "mark_for_one_conversation",
-    "readable_result",
-    "sdk_tool",
-    "shown_name",
-    "to_claude",
-    "to_claude_tool",
-    "too_long",
-    "with_readable_error",
-]
-
 logger = logging.getLogger("hikidashi")
 
 MAX_RESULT_CHARS = 500_000

@@ -22,8 +22,6 @@ from ..common.exceptions import without_prefix
 from ..errors import ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult
 
-__all__ = ["from_function"]
-
 _PARAMETER_SECTIONS = frozenset({"args", "arguments", "parameters", "params", "keyword args", "keyword arguments"})
 _OTHER_SECTIONS = frozenset(
     {

@@ -22,8 +22,6 @@ from ..errors import ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult, json_text
 from .wire import ALIASES, by_name, failed_tool, object_schema, strings
 
-__all__ = ["from_mcp", "to_mcp"]
-
 logger = logging.getLogger("hikidashi")
 
 # `_meta` carries what MCP has no field for, so that `from_mcp` restores it.

@@ -73,8 +73,6 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-__all__ = ["ToolsetTools", "call_listeners", "from_pydantic_ai", "to_pydantic_ai"]
-
 _URLS: Mapping[str, Callable[..., FileUrl]] = {kind.kind: kind for kind in (AudioUrl, DocumentUrl, ImageUrl, VideoUrl)}
 
 

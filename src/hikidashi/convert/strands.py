@@ -31,8 +31,6 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-__all__ = ["from_strands", "to_strands"]
-
 _CALLABLE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
 _DOCUMENTS = {

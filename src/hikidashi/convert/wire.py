@@ -25,19 +25,6 @@ from ..common.json import as_list, is_iterable, is_list, is_mapping, is_object
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, Tool, ToolResult, json_text
 
-__all__ = [
-    "IMAGES",
-    "IS_ERROR",
-    "NOTHING",
-    "WireNames",
-    "decoded",
-    "is_text",
-    "plain_name",
-    "root_schema",
-    "utf16_length",
-    "without_repetition",
-]
-
 Schema = dict[str, Any]
 
 _DEPTH = 200

@@ -18,8 +18,6 @@ from .script import Answer, RecordedRequest, Reply, Script, Step, blocks_of, say
 from .server import Exchange, LoopbackServer
 from .tool_search import Dialect, refused_tools, with_searches_done
 
-__all__ = ["MessagesServer", "refusal"]
-
 # The service's header that a retry is useless; clients that retry a 500 otherwise wait for seconds.
 _NO_RETRY = {"x-should-retry": "false"}
 _MOST_DELTAS = 32

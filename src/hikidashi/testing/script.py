@@ -15,21 +15,6 @@ from typing import Any, TypedDict, Unpack
 from ..common.json import as_list
 from .fault import Fault
 
-__all__ = [
-    "Answer",
-    "RecordedRequest",
-    "Reply",
-    "ReplyOptions",
-    "Script",
-    "Step",
-    "TokenUsage",
-    "blocks_of",
-    "call",
-    "say",
-    "think",
-    "turn",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:

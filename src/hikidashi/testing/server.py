@@ -14,8 +14,6 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-__all__ = ["Exchange", "LoopbackServer", "ServerBlock"]
-
 _CLOSE_SECONDS = 2.0
 
 

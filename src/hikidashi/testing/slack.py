@@ -25,8 +25,6 @@ try:
 except ImportError as error:
     raise MissingExtra("aiohttp", "slack") from error
 
-__all__ = ["Delivery", "DisconnectReason", "SlackCall", "SlackServer", "SocketMode"]
-
 _CHANNELS = {"C0GENERAL": "general", "D0HANAKO": "Hanako", "D0TARO": "Taro"}
 _USERS = {"U0HANAKO": "Hanako", "U0TARO": "Taro"}
 _APP_ID = "A0LOOP"

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-__all__ = ["ALL_SCOPES", "Bot", "Refusal", "SlackMessage", "WebAPI", "Workspace"]
-
 ALL_SCOPES = frozenset(
     {
         "app_mentions:read",

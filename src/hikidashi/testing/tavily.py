@@ -40,8 +40,6 @@ from .fault import Cut, ErrorStatus, Hang, Malformed, Slow
 from .server import Exchange, LoopbackServer
 from .tavily_fault import OUT_OF_CREDITS, Late, Raw, TavilyFault
 
-__all__ = ["TavilyPage", "TavilyRequest", "TavilyServer"]
-
 
 @dataclass(frozen=True)
 class TavilyPage:

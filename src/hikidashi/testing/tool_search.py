@@ -25,8 +25,6 @@ from ..search.catalog import MAX_TOOLS, ToolCatalog
 from .fault import Cut, Slow
 from .script import Answer, RecordedRequest, Reply, ReplyOptions, TokenUsage
 
-__all__ = ["Dialect", "refused_tools", "search_regex", "search_words", "with_searches_done"]
-
 Dialect = Literal["2026", "2025"]
 """Spelling of error codes: "2026" is the current one, "2025" has `invalid_pattern` and `pattern_too_long`."""
 
