@@ -56,12 +56,15 @@ class RunScope:
         """The sessions that end with the run."""
         self.ended = False
         """Whether the run is over."""
-        self.on_success: Callable[[], None] = lambda: None
-        """Called when the run has ended without an error."""
+        self._on_success: Callable[[], None] = lambda: None
         self._limit = limit
         self.timeout_error: ClaudeCodeTimeoutError | None = None
         """The error of a run that is ended at a deadline of `wait_until`."""
         self._alarm: asyncio.TimerHandle | None = None
+
+    def on_success(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the run has ended without an error, in place of the one given before."""
+        self._on_success = callback
 
     def session_for(self, conversation: WireConversation, identity: object) -> Session | None:
         """The live session that can take the last turn of `conversation`, if any."""
@@ -95,6 +98,10 @@ class RunScope:
             self._limit.reschedule(None)
         if self._alarm is not None:
             self._alarm.cancel()
+
+    def succeeded(self) -> None:
+        """Run the callback of `on_success`."""
+        self._on_success()
 
     def _stop_sessions(self) -> None:
         for session in self.sessions:
@@ -140,7 +147,7 @@ async def run_scope(model: object) -> AsyncGenerator[None]:
         if scope.timeout_error is None or not limit.expired():
             raise
         raise scope.timeout_error from error
-    scope.on_success()
+    scope.succeeded()
 
 
 _MAX_AGE = 300.0
@@ -346,7 +353,6 @@ async def launch(
         session, prompt = await _created(start, request)
     else:
         session.serve(request)
-        session.is_reused = True
     if scope is not None:
         scope.sessions.append(session)
     try:

@@ -377,4 +377,4 @@ class ClaudeCodeModel(Model[Any]):
             if scope is None:
                 again()
             else:
-                scope.on_success = again
+                scope.on_success(again)

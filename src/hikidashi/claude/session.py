@@ -311,6 +311,7 @@ class Session:
         self.parked, self.guard = request.parked, request.guard
         self._wire_name, self._identity = request.wire_name, request.identity
         self.guard.on_limit(self._stop)
+        self.is_reused = True
 
     def start_in_background(self) -> None:
         """Start the CLI for a later run, in an empty context.

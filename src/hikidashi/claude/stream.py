@@ -52,6 +52,18 @@ class TurnCalls:
     released: bool = False
     """Whether the waiting calls were released, so that Claude Code ends its turn itself."""
 
+    def begin_message(self) -> None:
+        """Record that a message has begun to arrive."""
+        self.arriving = True
+
+    def end_message(self) -> None:
+        """Record that the message is complete."""
+        self.arriving = False
+
+    def release(self) -> None:
+        """Record that the waiting calls were released."""
+        self.released = True
+
     def add(self, call_id: str, name: str, *, waits: bool) -> None:
         """Record a call that has begun to arrive."""
         self.names[call_id] = name
@@ -209,7 +221,7 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 self._counted.begin_message()
                 self._runs_a_call = False
                 self._count(message.get("usage") or {})
-                self._calls.arriving = True
+                self._calls.begin_message()
             case {"type": "content_block_start", "index": index, "content_block": block}:
                 yield from self._block_start((self._message_id, index), block)
             case {"type": "content_block_delta", "index": index, "delta": delta}:
@@ -227,14 +239,14 @@ class ClaudeCodeStreamedResponse(StreamedResponse):
                 pass
 
     def _message_stop(self) -> Iterator[ModelResponseStreamEvent]:
-        self._calls.arriving = False
+        self._calls.end_message()
         yield from map(self._own_result, self._results)
         self._results = []
         if self._calls.held_up_by_waiting(self.session.expected_tools):
             # Claude Code runs such calls one after another, and would never run these. The results of the calls before
             # them reach the model in a new session.
             self.session.parked.release(self._calls.waiting)
-            self._calls.released = True
+            self._calls.release()
 
     def _block_start(self, key: tuple[str, int], block: dict[str, Any]) -> Iterator[ModelResponseStreamEvent]:
         manager, provider = self._parts_manager, self.provider_name
