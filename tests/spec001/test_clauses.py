@@ -289,13 +289,14 @@ async def test_item_1_to_2_a_search_with_and_without_an_answer(search: Search) -
 
 
 @pytest.mark.parametrize("letter", ["字", "x"])
-@pytest.mark.parametrize(("length", "shown"), [(0, 70_000), (1, 1), (500, 500), (80_000, 70_000)])
+@pytest.mark.parametrize(("length", "shown"), [(0, 200_000), (1, 1), (500, 500), (300_000, 200_000)])
 async def test_item_3_the_limit_counts_characters_and_0_is_none(
     search: Search, letter: str, length: int, shown: int
 ) -> None:
-    with TavilyServer([TavilyPage(letter, "https://example.com/", letter * 70_000)], answer="-") as tavily:
+    with TavilyServer([TavilyPage(letter, "https://example.com/", letter * 200_000)], answer="-") as tavily:
         said = await search(tavily, letter, max_content_length=length)
-    assert said.rpartition("\n   ")[2] == letter * shown
+    hit = f"1. **{letter}**\n   URL: https://example.com/\n   {letter * shown}"
+    assert said == f'## 検索結果: "{letter}"\n\n### 回答\n-\n\n### 結果\n{hit}'
 
 
 async def test_item_4_to_6_empty_query_error_and_no_result(search: Search) -> None:

@@ -33,13 +33,10 @@ from hikidashi.web.results import SearchHit, SearchResults
 from hikidashi.web.strands import (
     WEB_SEARCH_CONFIG_KEY,
     WEB_SEARCH_TOOLS,
-    WEB_TOOLS,
     WebSearchToolsFactory,
     WebToolsFactory,
     cut_hits,
     format_answer,
-    web_context,
-    web_extract,
     web_search,
     web_tools_factory,
 )
@@ -75,6 +72,11 @@ def context_of(state: dict[str, Any]) -> ToolContext:
 
 def config_for(server: TavilyServer, **options: Any) -> WebSearchConfig:
     return WebSearchConfig(enabled=True, api_key="tvly-test", base_url=server.url, **options)
+
+
+def named(factory: WebToolsFactory, name: str) -> Any:
+    (found,) = [tool for tool in factory.tools if tool.tool_name == name]
+    return found
 
 
 def spoken(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
@@ -131,21 +133,23 @@ async def test_depth_and_number_of_results_are_the_configs(tavily_server: Tavily
 @pytest.mark.parametrize("query", ["", "  ", "\n\t"])
 async def test_an_empty_query_is_not_sent(tavily_server: Tavily, query: str) -> None:
     tavily = tavily_server(PAGES)
-    state = WebSearchToolsFactory(config_for(tavily)).get_invocation_state()
+    factory = WebToolsFactory(config_for(tavily))
+    state = factory.get_invocation_state()
     assert await web_search(query, context_of(state)) == "検索クエリを入力してください"
-    assert await web_context(query, context_of(state)) == "検索クエリを入力してください"
-    assert await web_extract([query], context_of(state)) == "URLを入力してください"
-    assert await web_extract([], context_of(state)) == "URLを入力してください"
+    assert await named(factory, "web_context")(query, context_of(state)) == "検索クエリを入力してください"
+    assert await named(factory, "web_extract")([query], context_of(state)) == "URLを入力してください"
+    assert await named(factory, "web_extract")([], context_of(state)) == "URLを入力してください"
     assert tavily.requests == []
 
 
 @pytest.mark.parametrize("nothing", [None, [], [None, " "], " "])
 async def test_a_caller_that_passes_nothing_is_told_what_is_missing(tavily_server: Tavily, nothing: Any) -> None:
     tavily = tavily_server([])
-    state = WebSearchToolsFactory(config_for(tavily)).get_invocation_state()
+    factory = WebToolsFactory(config_for(tavily))
+    state = factory.get_invocation_state()
     no_query: Any = None
     a_number: Any = 3
-    assert await web_extract(nothing, context_of(state)) == "URLを入力してください"
+    assert await named(factory, "web_extract")(nothing, context_of(state)) == "URLを入力してください"
     assert await web_search(no_query, context_of(state)) == "検索クエリを入力してください"
     assert await web_search(a_number, context_of(state)) == (
         "検索クエリは文字列で指定してください（受け取った値: 3）。"
@@ -154,10 +158,10 @@ async def test_a_caller_that_passes_nothing_is_told_what_is_missing(tavily_serve
 
 
 async def test_nothing_found_is_a_sentence(tavily_server: Tavily) -> None:
-    factory = WebSearchToolsFactory(config_for(tavily_server([])))
+    factory = WebToolsFactory(config_for(tavily_server([])))
     context = context_of(factory.get_invocation_state())
     assert await web_search(QUERY, context) == "検索結果が見つかりませんでした"
-    assert await web_context(QUERY, context) == "検索結果が見つかりませんでした"
+    assert await named(factory, "web_context")(QUERY, context) == "検索結果が見つかりませんでした"
     await factory.aclose()
 
 
@@ -184,11 +188,11 @@ async def test_an_error_of_the_api_is_the_specs_sentence_and_the_log_has_the_cau
 
 
 async def test_every_tool_has_a_sentence_for_a_failure(tavily_server: Tavily) -> None:
-    factory = WebSearchToolsFactory(config_for(tavily_server(PAGES, api_keys={"another"})))
+    factory = WebToolsFactory(config_for(tavily_server(PAGES, api_keys={"another"})))
     context = context_of(factory.get_invocation_state())
     assert await web_search(QUERY, context) == "検索できませんでした"
-    assert await web_context(QUERY, context) == "検索できませんでした"
-    assert await web_extract(["https://example.com/"], context) == "抽出できませんでした"
+    assert await named(factory, "web_context")(QUERY, context) == "検索できませんでした"
+    assert await named(factory, "web_extract")(["https://example.com/"], context) == "抽出できませんでした"
     await factory.aclose()
 
 
@@ -265,8 +269,8 @@ async def test_pages_and_contexts_come_in_the_same_manner(
     caplog.set_level(logging.INFO, logger="hikidashi")
     factory = WebToolsFactory(config_for(tavily_server(PAGES)), untrusted=None)
     context = context_of(factory.get_invocation_state())
-    page = await web_extract([PAGES[0].url, "https://example.com/none?key=1"], context)
-    passages = await web_context(QUERY, context)
+    page = await named(factory, "web_extract")([PAGES[0].url, "https://example.com/none?key=1"], context)
+    passages = await named(factory, "web_context")(QUERY, context)
     await factory.aclose()
     assert page.startswith(f"## コンテンツ抽出結果\n\n### URL: {PAGES[0].url}\nasyncio is a library")
     assert "## 失敗したURL\n- https://example.com/none?key=1: " in page
@@ -330,7 +334,7 @@ async def test_english_tools_speak_english_and_mark_the_web_as_data(tavily_serve
         "Read the text of web pages.",
         "Collect passages about a question from the web.",
     ]
-    assert [tool.tool_name for tool in factory.tools] == [tool.tool_name for tool in WEB_TOOLS]
+    assert [tool.tool_name for tool in factory.tools] == ["web_search", "web_extract", "web_context"]
     schemas: list[Any] = [tool.tool_spec["inputSchema"]["json"] for tool in factory.tools]
     assert [list(schema["properties"])[:3] for schema in schemas] == [
         ["query", "topic", "time_range"],
@@ -470,7 +474,7 @@ async def test_a_wrong_argument_is_explained_and_an_error_of_the_api_is_not(tavi
     context = context_of(factory.get_invocation_state())
     assert await web_search(QUERY, context) == "The search failed"
     assert "1000" in await web_search("x" * 1001, context)
-    assert "`offset` is -1" in await web_extract([PAGES[0].url], context, offset=-1)
+    assert "`offset` is -1" in await named(factory, "web_extract")([PAGES[0].url], context, offset=-1)
     await factory.aclose()
 
 
@@ -573,7 +577,7 @@ async def test_a_filter_that_the_provider_cannot_do_is_refused_by_name_in_a_cont
 async def test_an_offset_below_zero_is_refused(tavily_server: Tavily) -> None:
     tavily = tavily_server(PAGES)
     factory = WebToolsFactory(config_for(tavily), language="en")
-    said = await web_extract([PAGES[0].url], context_of(factory.get_invocation_state()), offset=-3)
+    said = await named(factory, "web_extract")([PAGES[0].url], context_of(factory.get_invocation_state()), offset=-3)
     assert said == "`offset` is -3. It must be an integer of 0 or more."
     assert tavily.requests == []
 
@@ -584,7 +588,7 @@ async def test_answers_titles_and_addresses_of_any_length_do_not_reach_a_model(t
     answer = tavily_fault.raw(200, json.dumps({"results": [hit], "answer": endless}))
     factory = WebToolsFactory(config_for(tavily_server(faults=[answer] * 2)))
     state = context_of(factory.get_invocation_state())
-    search, context = await web_search(QUERY, state), await web_context(QUERY, state)
+    search, context = await web_search(QUERY, state), await named(factory, "web_context")(QUERY, state)
     await factory.aclose()
     assert len(search) < 30_000
     assert len(context) < 60_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import WithJsonSchema
 
@@ -37,11 +37,15 @@ __all__ = [
 ]
 
 
+_CHOSEN: Any = None
+"""In place of a provider: it is chosen when the deps are made."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TavilySearchDeps:
     """The dependencies of the tools, in `ctx.deps`."""
 
-    client: SearchProvider = cast("SearchProvider", None)  # noqa: RUF009 - a class, not a call
+    client: SearchProvider = _CHOSEN
     """The provider; by default Tavily if `TAVILY_API_KEY` is set, else the local index."""
     language: Language = "ja"
     """The language of the answers."""
@@ -55,7 +59,7 @@ class TavilySearchDeps:
     """
 
     def __post_init__(self) -> None:
-        if cast("SearchProvider | None", self.client) is None:
+        if self.client is _CHOSEN:
             from .providers.choose import choose_provider
 
             object.__setattr__(self, "client", choose_provider(language=self.language))
@@ -159,7 +163,12 @@ class TavilyToolsRepositoryMixin:
         `offset`, to read a long page in parts. A failed call is raised as `ToolFailed`.
         """
         language, defaults = self.tavily_language, self.tavily_defaults
-        for name, function in zip(TOOL_NAMES, _registered(defaults, self.tavily_max_tokens), strict=True):
+
+        def tools_of(ctx: RunContext[TavilySearchDeps]) -> WebTools:
+            tools = ctx.deps.tools
+            return tools if tools.max_tokens is not None else replace(tools, max_tokens=self.tavily_max_tokens)
+
+        for name, function in _functions(tools_of, defaults):
             reads_pages = name == "tavily_extract"
             defined = full_definition(name, None, language) if reads_pages else definition(name, language, defaults)
             schema = _always(defined.input_schema)
@@ -179,57 +188,33 @@ def web_toolset(
     The default provider is Tavily if `TAVILY_API_KEY` is set, else the local index. The tools take the filters that the
     provider supports, and an answer has at most about `max_tokens` tokens.
     """
-    deps = TavilySearchDeps(
-        client=cast("SearchProvider", client), language=language, untrusted=untrusted, max_tokens=max_tokens
-    )
+    provider = _CHOSEN if client is None else client
+    deps = TavilySearchDeps(client=provider, language=language, untrusted=untrusted, max_tokens=max_tokens)
+    tools = deps.tools
     toolset = FunctionToolset[Any](id="hikidashi-web")
-    for name, function in zip(TOOL_NAMES, _texts(deps.tools, defaults), strict=True):
+    for name, function in _functions(lambda _: tools, defaults):
         defined = full_definition(name, deps.client, language, defaults)
         schema = _always(defined.input_schema)
-        toolset.add_function(
-            function, name=name, takes_ctx=False, description=defined.description, schema_generator=schema
-        )
+        toolset.tool(name=name, description=defined.description, schema_generator=schema)(function)
     return toolset
 
 
-def _registered(defaults: SearchDefaults, max_tokens: int | None) -> list[Callable[..., Coroutine[Any, Any, str]]]:
-    """The functions behind the tools that the mixin registers."""
+def _functions(
+    tools_of: Callable[[RunContext[Any]], WebTools], defaults: SearchDefaults
+) -> list[tuple[str, Callable[..., Coroutine[Any, Any, str]]]]:
+    """Name and function of each tool; their arguments are described by schemas of ours and checked by `WebTools`."""
 
-    def tools_of(ctx: RunContext[TavilySearchDeps]) -> WebTools:
-        tools = ctx.deps.tools
-        return tools if tools.max_tokens is not None else replace(tools, max_tokens=max_tokens)
-
-    async def search(
-        ctx: RunContext[TavilySearchDeps],
-        query: str,
-        search_depth: str = defaults.search_depth,
-        max_results: int = defaults.max_results,
-    ) -> str:
-        return _text_or_failure(await tools_of(ctx).search(query, search_depth, max_results))
-
-    async def extract(
-        ctx: RunContext[TavilySearchDeps], urls: list[str], query: str | None = None, offset: int = 0
-    ) -> str:
-        return _text_or_failure(await tools_of(ctx).extract(urls, query, offset))
-
-    async def context(ctx: RunContext[TavilySearchDeps], query: str, max_tokens: int | None = None) -> str:
-        return _text_or_failure(await tools_of(ctx).context(query, max_tokens))
-
-    return [search, extract, context]
-
-
-def _texts(tools: WebTools, defaults: SearchDefaults) -> list[Callable[..., Coroutine[Any, Any, str]]]:
-    async def search(query: str, **given: Any) -> str:
+    async def search(ctx: RunContext[Any], query: str, **given: Any) -> str:
         chosen: dict[str, Any] = {"search_depth": defaults.search_depth, "max_results": defaults.max_results} | given
-        return _text_or_failure(await tools.search(query, **chosen))
+        return _text_or_failure(await tools_of(ctx).search(query, **chosen))
 
-    async def extract(urls: list[str], **given: Any) -> str:
-        return _text_or_failure(await tools.extract(urls, **given))
+    async def extract(ctx: RunContext[Any], urls: list[str], **given: Any) -> str:
+        return _text_or_failure(await tools_of(ctx).extract(urls, **given))
 
-    async def context(query: str, **given: Any) -> str:
-        return _text_or_failure(await tools.context(query, **given))
+    async def context(ctx: RunContext[Any], query: str, **given: Any) -> str:
+        return _text_or_failure(await tools_of(ctx).context(query, **given))
 
-    return [search, extract, context]
+    return list(zip(TOOL_NAMES, (search, extract, context), strict=True))
 
 
 def _text_or_failure(result: ToolResult) -> str:

@@ -7,7 +7,6 @@ each call has a provider of its own, as in the spec.
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -38,12 +37,9 @@ except ImportError as error:
 __all__ = [
     "WEB_SEARCH_CONFIG_KEY",
     "WEB_SEARCH_TOOLS",
-    "WEB_TOOLS",
     "WebSearchToolsFactory",
     "WebToolsFactory",
     "get_web_search_config",
-    "web_context",
-    "web_extract",
     "web_search",
     "web_tools_factory",
 ]
@@ -139,40 +135,12 @@ async def _search(query: str, tool_context: ToolContext, **filters: Unpack[Filte
         return _text_of(await web.search(query, config.search_depth, config.max_results, **filters))
 
 
-@reporting_failures
-@tool(context=True)
-async def web_extract(urls: list[str], tool_context: ToolContext, query: str = "", offset: int = 0) -> str:
-    """ウェブページの本文を取得する。
-
-    Args:
-        urls: 取得するURLのリスト（http または https、20件まで）
-        tool_context: ツールコンテキスト
-        query: この質問に関係する箇所だけを返す
-        offset: 各ページをこの文字位置から返す（長いページの続きを読むとき）
-
-    Returns:
-        各ページの本文またはエラーメッセージ
-    """  # noqa: D400, D415 - a Japanese full stop
+async def _extract(urls: list[str], tool_context: ToolContext, query: str = "", offset: int = 0) -> str:
     config = get_web_search_config(tool_context)
     if all(map(_is_blank, listed(urls) or [])):
         return _refusal("no_urls", tool_context)
     async with _web_tools(config, tool_context) as web:
         return _text_of(await web.extract(urls, None if _is_blank(query) else query.strip(), offset))
-
-
-@reporting_failures
-@tool(context=True)
-async def web_context(query: str, tool_context: ToolContext) -> str:
-    """質問に関連する文章をウェブから集める。
-
-    Args:
-        query: 検索クエリ
-        tool_context: ツールコンテキスト
-
-    Returns:
-        関連する文章と出典またはエラーメッセージ
-    """  # noqa: D400, D415 - a Japanese full stop
-    return await _context(query, tool_context)
 
 
 async def _context(query: str, tool_context: ToolContext, **filters: Unpack[FilterArguments]) -> str:
@@ -241,20 +209,29 @@ def _text_of(result: ToolResult) -> str:
     return FailedText(result.text, reason) if result.is_error else result.text
 
 
-def in_english(japanese: AgentTool, description: str, **properties: dict[str, Any]) -> AgentTool:
-    """The same tool with its description in English."""
-    required = [name for name, described in properties.items() if "default" not in described]
-    accepts = {"json": {"type": "object", "properties": properties, "required": required}}
-    decorated: Any = japanese
-    function = inspect.unwrap(decorated)
-    made = tool(name=japanese.tool_name, description=description, inputSchema=accepts, context=True)(function)
-    return reporting_failures(made)
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "query": {"type": "string"},
+    "urls": {"type": "array", "items": {"type": "string"}},
+    "extract_query": {"type": "string", "default": ""},
+    "offset": {"type": "integer", "default": 0},
+}
 
 
-def with_filters(
-    made: AgentTool, ask: Callable[..., Awaitable[str]], provider: SearchProvider, language: Language
-) -> AgentTool:
-    """The tool `made` of one query, with the filters that `provider` supports."""
+def _described(name: str, function: Callable[..., Any], language: Language, **arguments: dict[str, Any]) -> AgentTool:
+    """The tool `name` in `language`; `arguments` are filters besides its own."""
+    words = texts("strands", language)
+    own = (
+        {"urls": "urls", "query": "extract_query", "offset": "offset"} if name == "web_extract" else {"query": "query"}
+    )
+    properties = {one: _ARGUMENTS[key] | {"description": words[f"argument.{key}"]} for one, key in own.items()}
+    required = [one for one, described in properties.items() if "default" not in described]
+    schema = {"type": "object", "properties": {**properties, **arguments}, "required": required}
+    build = tool(name=name, description=words[f"tool.{name}"], inputSchema={"json": schema}, context=True)
+    return reporting_failures(build(function))
+
+
+def _with_filters(ask: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
+    """`ask` with the filters as the named parameters that strands reads."""
 
     async def filtered(
         query: str,
@@ -280,30 +257,10 @@ def with_filters(
             country=country,
         )
 
-    described = full_definition("tavily_search", provider, language).input_schema["properties"]
-    filters = {name: described[name] for name in supported_filters(provider)}
-    spec: Any = made.tool_spec
-    query: Any = spec["inputSchema"]["json"]["properties"]["query"]
-    schema = {"type": "object", "properties": {"query": query, **filters}, "required": ["query"]}
-    description = made.tool_spec["description"]
-    build = tool(name=made.tool_name, description=description, inputSchema={"json": schema}, context=True)
-    return reporting_failures(build(filtered))
-
-
-_ENGLISH = texts("strands", "en")
-_QUERY = {"type": "string", "description": _ENGLISH["argument.query"]}
-_URLS = {"type": "array", "items": {"type": "string"}, "description": _ENGLISH["argument.urls"]}
-_PASSAGES_FOR = {"type": "string", "default": "", "description": _ENGLISH["argument.extract_query"]}
-_OFFSET = {"type": "integer", "default": 0, "description": _ENGLISH["argument.offset"]}
+    return filtered
 
 
 WEB_SEARCH_TOOLS: list[AgentTool] = [web_search]
-WEB_TOOLS: list[AgentTool] = [web_search, web_extract, web_context]
-_WEB_TOOLS_IN_ENGLISH: list[AgentTool] = [
-    in_english(web_search, _ENGLISH["tool.web_search"], query=_QUERY),
-    in_english(web_extract, _ENGLISH["tool.web_extract"], urls=_URLS, query=_PASSAGES_FOR, offset=_OFFSET),
-    in_english(web_context, _ENGLISH["tool.web_context"], query=_QUERY),
-]
 
 
 class WebSearchToolsFactory:
@@ -365,11 +322,12 @@ class WebToolsFactory(WebSearchToolsFactory):
     def tools(self) -> list[AgentTool]:
         """The tools, for `Agent(tools=...)`; searches take the filters that the provider supports."""
         language, provider = self._settings.language, self.provider()
-        search, extract, context = WEB_TOOLS if language == "ja" else _WEB_TOOLS_IN_ENGLISH
+        described = full_definition("tavily_search", provider, language).input_schema["properties"]
+        filters = {name: described[name] for name in supported_filters(provider)}
         return [
-            with_filters(search, _search, provider, language),
-            extract,
-            with_filters(context, _context, provider, language),
+            _described("web_search", _with_filters(_search), language, **filters),
+            _described("web_extract", _extract, language),
+            _described("web_context", _with_filters(_context), language, **filters),
         ]
 
     async def aclose(self) -> None:

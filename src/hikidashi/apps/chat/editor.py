@@ -7,7 +7,7 @@ import os
 import select
 import sys
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.data_structures import Size
@@ -42,7 +42,7 @@ class LineEditor:
     def __init__(self, runner: asyncio.Runner, history: InputHistory, *, coloured: bool) -> None:
         self._runner = runner
         self._history = history
-        output = cast("_Output", _Output.from_pty(sys.stdout, term=os.environ.get("TERM")))
+        output: Any = _Output.from_pty(sys.stdout, term=os.environ.get("TERM"))  # annotated as the base class
         self._session = PromptSession[str](
             [("bold ansicyan" if coloured else "", "> ")],
             multiline=True,
