@@ -148,7 +148,7 @@ def filled(index: LocalIndex, corpus: Sequence[Document]) -> None:
                     kind="markdown",
                     size=len(text),
                     mtime_ns=0,
-                    hash=b"",
+                    hash=one.name.encode(),
                     passages=one.passages,
                 )
             )

@@ -65,7 +65,7 @@ class _Ours:
                         kind="text",
                         size=len(text),
                         mtime_ns=0,
-                        hash=b"",
+                        hash=str(number).encode(),
                         passages=[Passage("", text)],
                     )
                 )

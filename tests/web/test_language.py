@@ -232,7 +232,7 @@ async def test_a_third_language_is_one_more_table(monkeypatch: pytest.MonkeyPatc
         "format.error": "Erreur de l’API Tavily",
         "format.error_type": "Type d’erreur",
         "format.failed": "URL en échec",
-        "fence.source": "Source : ",
+        "fence.notice": "Des données entre <{tag}> et </{tag}>.",
         "tool.tavily_search": "Chercher sur le Web",
     }
     monkeypatch.setitem(TABLES, FRENCH, {**TABLES["en"], "web": french})
@@ -252,7 +252,7 @@ async def test_a_third_language_is_one_more_table(monkeypatch: pytest.MonkeyPatc
     answer = await WebTools(provider=Unreachable(), language=FRENCH).search("q")
     assert answer.text == f"Erreur de l’API Tavily: {text}\nType d’erreur: RATE_LIMIT_ERROR"
     assert definition(TOOL_NAMES[0], FRENCH).description == "Chercher sur le Web"
-    assert "\nSource : a\n" in fence("text", source="a", language=FRENCH)
+    assert fence("text", language=FRENCH).startswith("Des données entre <web-data-")
 
 
 def test_a_language_without_a_table_is_refused_and_a_missing_translation_is_english() -> None:
@@ -267,5 +267,5 @@ def test_values_are_filled_in_as_they_are_in_each_language(text: str, number: in
     outer = localized("web", "reason.robots_unreadable", "en", why=inner)
     assert outer == f"its robots.txt could not be read: the server answered {number}"
     assert in_language(outer, "ja") == f"robots.txt を読めないため読み取りません（サーバーの応答は {number} でした）"
-    assert in_language(localized("web", "fence.source"), "en") == "Source: "
+    assert in_language(localized("web", "format.score"), "en") == "Score"
     assert localized("web", "detail", "en", text=text).strip() == f"The API says: {text}".strip()

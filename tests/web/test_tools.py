@@ -73,7 +73,8 @@ async def test_another_presentation_has_its_own_names_and_texts_and_the_reason_f
     failed = await tools(MissingExtra("httpx", "web"), presentation=Short()).search("bread")
     assert (failed.text, failed.is_error) == ("find failed.", True)
     assert failed.meta == {META: {"reason": str(MissingExtra("httpx", "web"))}}
-    assert [line.split(":")[0] for line in caplog.messages] == [
+    said = [record.getMessage() for record in caplog.records if record.name == "hikidashi.web"]
+    assert [line.split(":")[0] for line in said] == [
         "find start",
         "find success",
         "find start",

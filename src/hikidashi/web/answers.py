@@ -36,6 +36,7 @@ __all__ = [
     "format_context",
     "format_error",
     "format_extract",
+    "format_results",
     "format_search",
     "pack_context",
     "part_of",
@@ -70,6 +71,15 @@ def format_context(context: SearchContext, *, language: Language = "ja") -> str:
     words = texts("web", language)
     passages = well_formed(context.text) or words["format.nothing_found"]
     return _sections([f"## {words['format.context']}: {_line(context.query)}", passages])
+
+
+def format_results(results: SearchResults | ExtractResults | SearchContext, *, language: Language = "ja") -> str:
+    """`results` in the format of their kind."""
+    if isinstance(results, SearchResults):
+        return format_search(results, language=language)
+    if isinstance(results, ExtractResults):
+        return format_extract(results, language=language)
+    return format_context(results, language=language)
 
 
 def format_error(error: TavilyAPIError, *, language: Language = "ja") -> str:
@@ -114,25 +124,17 @@ _FENCED = re.compile(rf"^<({_TAG}-[0-9a-f]{{16}})>\n(.*)\n</\1>$", re.DOTALL | r
 _LOOKALIKE = re.compile(r"[<＜](?=[\s/／\\]{0,8}web[-_‐‑–—－\s]?data)", re.IGNORECASE)
 
 
-def fence(text: str, *, source: str | None = None, language: Language = "ja") -> str:
-    """`text` between two tags it cannot contain, after one line that marks it as data for the model.
-
-    `source`, where the text comes from, may come from the web itself and is placed inside the fence.
-    """
+def fence(text: str, *, language: Language = "ja") -> str:
+    """`text` between two tags it cannot contain, after one line that marks it as data for the model."""
     tag = f"{_TAG}-{secrets.token_hex(8)}"
-    words = texts("web", language)
-    origin = "" if source is None else f"{words['fence.source']}{' '.join(source.split())}\n"
-    return f"{words['fence.notice'].format(tag=tag)}\n<{tag}>\n{_escaped(origin + text)}\n</{tag}>"
+    notice = texts("web", language)["fence.notice"].format(tag=tag)
+    return f"{notice}\n<{tag}>\n{_LOOKALIKE.sub('&lt;', text)}\n</{tag}>"
 
 
 def unfenced(text: str) -> str:
     """The text between the tags, for display to a person; `text` unchanged if it has none."""
     found = _FENCED.search(text)
     return found[2] if found else text
-
-
-def _escaped(text: str) -> str:
-    return _LOOKALIKE.sub("&lt;", text)
 
 
 ANSWER_TOKENS = 8_000
@@ -172,8 +174,10 @@ def part_of(text: str, *, offset: int = 0, max_tokens: int) -> TextPart:
     fits_whole = len(ahead) <= max_tokens // 2 or estimate_tokens(ahead) <= max_tokens
     if fits_whole and offset + len(ahead) >= len(text):
         return TextPart(ahead, None)
-    length = len(ahead) if fits_whole else _longest_fitting(ahead, max_tokens)
-    end = _good_end(ahead, max(length, 1))
+    longest = len(ahead)
+    if not fits_whole:
+        longest = bisect_right(range(1, longest + 1), max_tokens, key=lambda end: estimate_tokens(ahead[:end]))
+    end = _good_end(ahead, max(longest, 1))
     return TextPart(ahead[:end], offset + end)
 
 
@@ -257,18 +261,6 @@ def _estimate(text: str, most: int) -> int:
     """Estimated tokens of `text`, or `most + 1` if it is certainly longer than `most`."""
     longest = most * _MOST_CHARACTERS_PER_TOKEN
     return most + 1 if len(text) > longest else estimate_tokens(text)
-
-
-def _longest_fitting(text: str, max_tokens: int) -> int:
-    """The length of the longest prefix of `text` with at most `max_tokens` tokens."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if estimate_tokens(text[:middle]) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _good_end(text: str, length: int) -> int:

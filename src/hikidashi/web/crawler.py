@@ -407,7 +407,7 @@ def links_of(body: bytes, url: str, *, charset: str | None = None) -> list[str]:
 
     At most the first 10,000 links are read.
     """
-    text = "".join(_outside_comments(decode_page(body, charset).text))
+    text = "".join(_outside_comments(decode_page(body, charset)))
     base = _BASE.search(text)
     start = _joined(url, _href(base[1])) if base else url
     anchors = islice(_ANCHOR.finditer(text), _MOST_ANCHORS)

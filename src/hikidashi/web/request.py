@@ -332,7 +332,6 @@ def refuse_crawl_options(options: CrawlOptions, names: Sequence[str], *, provide
     Raises:
         TavilyAPIError: VALIDATION_ERROR naming the option and its value.
     """
-    _check_instance(options, CrawlOptions, "options")
     for name in names:
         if value := getattr(options, name):
             able = ", ".join(providers_that_can("all_crawl_options"))

@@ -17,10 +17,10 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ..common.json import is_object
 from ..errors import ErrorType, TavilyAPIError
 from ..texts import in_language
-from .pages.address import host_of
-from .request import CrawlOptions, check_crawl_options
+from .request import CrawlOptions, SearchFilters, check_crawl_options
 from .results import CrawlResults, ExtractResults, FailedPage, MapResults, SearchHit
 
 __all__ = [
@@ -123,9 +123,11 @@ class SearchBody(BaseModel):
 
     def allows(self, url: str) -> bool:
         """Whether `url` passes the included and excluded domains, with their subdomains."""
-        host = host_of(url)
-        wanted = not self.include_domains or _within(host, self.include_domains)
-        return wanted and not _within(host, self.exclude_domains or ())
+        wanted, unwanted = (
+            tuple(domain.lower().strip(".") for domain in domains or ())
+            for domains in (self.include_domains, self.exclude_domains)
+        )
+        return SearchFilters(include_domains=wanted, exclude_domains=unwanted).allows_host(url)
 
 
 class ExtractBody(BaseModel):
@@ -332,7 +334,7 @@ def read_body(kind: type[_AnyBody], body: bytes, *, strict: bool = False) -> _An
         raise _wrong_types([problem]) from error
     try:
         # Clients send null for unset fields.
-        given = {name: value for name, value in parsed.items() if value is not None} if _is_object(parsed) else parsed
+        given = {name: value for name, value in parsed.items() if value is not None} if is_object(parsed) else parsed
         request = kind.model_validate(given)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
@@ -346,15 +348,6 @@ def _refuse_others(given: Mapping[str, Any], known: Collection[str]) -> None:
     for name, value in given.items():
         if name not in known and value and value != _SAYS_NOTHING.get(name):
             raise bad_request(f"This server cannot do `{name:.60}` ({value!r:.60}). Leave `{name:.60}` out.")
-
-
-def _within(host: str, domains: Iterable[str]) -> bool:
-    names = (domain.lower().strip(".") for domain in domains)
-    return any(host == name or host.endswith(f".{name}") for name in names)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def _wrong_types(problems: list[dict[str, Any]]) -> APIRefusal:

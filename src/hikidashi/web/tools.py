@@ -31,10 +31,8 @@ from .answers import (
     bounded_hits,
     bounded_pages,
     fence,
-    format_context,
     format_error,
-    format_extract,
-    format_search,
+    format_results,
     short_line,
 )
 from .messages import api_error
@@ -111,11 +109,7 @@ class Presentation:
 
     def text(self, results: WebResults, language: Language) -> str:
         """`results` as text for the model."""
-        if isinstance(results, SearchResults):
-            return format_search(results, language=language)
-        if isinstance(results, ExtractResults):
-            return format_extract(results, language=language)
-        return format_context(results, language=language)
+        return format_results(results, language=language)
 
     def empty_text(self, results: WebResults, language: Language) -> str | None:
         """The text for empty results; None formats them like others."""
@@ -156,11 +150,13 @@ SPEC_DEFAULTS = SearchDefaults()
 SPEC_PRESENTATION = Presentation()
 
 
-def definition(tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS) -> Definition:
-    """The definition of `tool_name`; for `tavily_search` exactly that of section 6.2 of spec 000."""
+def definition(
+    tool_name: str, language: Language = "ja", defaults: SearchDefaults = SPEC_DEFAULTS, *, more: Sequence[str] = ()
+) -> Definition:
+    """The definition of `tool_name`, for `tavily_search` that of section 6.2 of spec 000, with the arguments `more`."""
     return Definition(
         description=texts("web", language)[f"tool.{tool_name}"],
-        input_schema=_schema(tool_name, _TAKES[tool_name][0], language, defaults),
+        input_schema=_schema(tool_name, [*_TAKES[tool_name][0], *more], language, defaults),
     )
 
 
@@ -173,10 +169,7 @@ def full_definition(
     """The same with the filters that `provider` supports, and the arguments to read a page in parts."""
     filters = [] if provider is None else supported_filters(provider)
     more = ["query", "offset"] if tool_name == "tavily_extract" else filters
-    return Definition(
-        description=texts("web", language)[f"tool.{tool_name}"],
-        input_schema=_schema(tool_name, [*_TAKES[tool_name][0], *more], language, defaults),
-    )
+    return definition(tool_name, language, defaults, more=more)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -124,16 +124,6 @@ def test_two_chats_that_go_on_with_the_same_one_lose_nothing(tmp_path: Path) -> 
     assert {one.name: len(one.read()) for one in conversations.all()} == {"hello": 6, "hello-2": 4}
 
 
-def test_the_conversation_of_a_chat_that_kept_only_its_last_is_taken_in(tmp_path: Path) -> None:
-    old = tmp_path / "chat.jsonl"
-    Transcript(old).write(said("long ago"))
-    conversations = ConversationStore(tmp_path / "chats")
-    conversations.import_file(old)
-    conversations.import_file(old)
-    assert [(one.name, one.read()) for one in conversations.all()] == [("long-ago", said("long ago"))]
-    assert not old.exists()
-
-
 def test_conversations_are_listed_gone_on_with_and_deleted(chat: Start) -> None:
     talk = chat([say("Hello Aoi."), say("It rains."), say("You are Aoi.")])
     talk.piped(typed=b"I am Aoi.\n")

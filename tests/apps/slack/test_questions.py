@@ -188,17 +188,6 @@ def test_unfinished_questions_are_known_for_longer_than_answered_ones(tmp_path: 
     assert len(Questions(file, clock=lambda: 3 * 24 * 3600).take_unfinished(BOT)) == 1
 
 
-def test_a_file_of_a_bot_that_kept_no_states_is_read_on(tmp_path: Path) -> None:
-    file = tmp_path / "seen.sqlite"
-    with closing(sqlite3.connect(file)) as database:
-        database.execute("CREATE TABLE seen (id TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID")
-        database.execute("INSERT INTO seen VALUES (?, 0)", (f"{BOT} C0GENERAL 1.0",))
-        database.commit()
-    questions = Questions(file, clock=lambda: 60)
-    assert questions.take_unfinished(BOT) == []
-    assert (is_new(questions, "1.0"), is_new(questions, "2.0")) == (False, True)
-
-
 def test_processes_that_are_asked_the_same_agree_and_a_killed_one_leaves_its_own_to_the_next(tmp_path: Path) -> None:
     file = tmp_path / "folder" / "seen.sqlite"
     command = [sys.executable, "-c", TAKE_ALL, str(file)]

@@ -19,7 +19,7 @@ from hikidashi.web.passages import Passage
 
 def document(name: str, text: str = "A drawer of oak.") -> NewDocument:
     return NewDocument(
-        url=f"u:{name}", title=name, kind="text", size=1, mtime_ns=1, hash=b"", passages=[Passage("", text)]
+        url=f"u:{name}", title=name, kind="text", size=1, mtime_ns=1, hash=name.encode(), passages=[Passage("", text)]
     )
 
 
@@ -63,12 +63,13 @@ def test_the_database_of_another_program_is_refused_and_stays_as_it_is(tmp_path:
     assert path.read_bytes() == before
 
 
-def test_an_index_of_another_version_is_refused(index: LocalIndex) -> None:
+@pytest.mark.parametrize("version", [1, 99])
+def test_an_index_of_another_version_is_refused(index: LocalIndex, version: int) -> None:
     put(index, "a")
     connection = sqlite3.connect(index.path)
-    connection.execute("PRAGMA user_version = 99")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(WebIndexError, match="has version 99, and this hikidashi reads up to 2"):
+    with pytest.raises(WebIndexError, match=f"has version {version}, and this hikidashi reads version 2"):
         index.search("oak")
 
 
@@ -103,7 +104,7 @@ def test_a_document_that_fails_halfway_leaves_nothing(index: LocalIndex) -> None
             yield Passage("", "Ebony.")
             raise ZeroDivisionError
 
-    broken = NewDocument(url="u:b", title="b", kind="text", size=1, mtime_ns=1, hash=b"", passages=Broken())
+    broken = NewDocument(url="u:b", title="b", kind="text", size=1, mtime_ns=1, hash=b"b", passages=Broken())
     with index.writing() as writer:
         with pytest.raises(ZeroDivisionError):
             writer.put(broken)
@@ -160,8 +161,8 @@ from hikidashi.web.passages import Passage
 from hikidashi.web.local.database import NewDocument
 
 def document(name, text):
-    passages = [Passage("", text)]
-    return NewDocument(url="u:" + name, title=name, kind="text", size=1, mtime_ns=1, hash=b"", passages=passages)
+    passages, digest = [Passage("", text)], name.encode()
+    return NewDocument(url="u:" + name, title=name, kind="text", size=1, mtime_ns=1, hash=digest, passages=passages)
 
 """
 

@@ -29,7 +29,7 @@ def document(url: str, text: str = "A drawer of oak.", *, published: str | None 
         kind="html",
         size=len(text),
         mtime_ns=None,
-        hash=b"",
+        hash=url.encode(),
         passages=[Passage("", text)],
         published=published,
     )

@@ -19,7 +19,7 @@ Filled = Callable[..., LocalIndex]
 
 def document(url: str, text: str, *, title: str = "", kind: str = "markdown") -> NewDocument:
     return NewDocument(
-        url=url, title=title, kind=kind, size=len(text), mtime_ns=1, hash=b"h", passages=split(text, "markdown")
+        url=url, title=title, kind=kind, size=len(text), mtime_ns=1, hash=url.encode(), passages=split(text, "markdown")
     )
 
 

@@ -27,7 +27,7 @@ def put(index: LocalIndex, **texts: str) -> None:
                     kind="markdown",
                     size=len(text),
                     mtime_ns=1,
-                    hash=b"",
+                    hash=url.encode(),
                     passages=split(text, "markdown"),
                 )
             )

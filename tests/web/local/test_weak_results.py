@@ -25,7 +25,7 @@ def put(index: LocalIndex, *texts: str) -> None:
                     kind="text",
                     size=len(text),
                     mtime_ns=1,
-                    hash=b"",
+                    hash=str(number).encode(),
                     passages=[Passage("", text)],
                 )
             )

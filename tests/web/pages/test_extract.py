@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hikidashi.errors import ErrorType, PageError
-from hikidashi.web.pages.extract import Extractor, extract_page, shared_extractor
+from hikidashi.web.pages.extract import Extractor, shared_extractor
 from hikidashi.web.pages.fetch import Fetched
 from hikidashi.web.pages.worker import WorkerDied, WorkerProcess, read_frame, write_frame
 
@@ -78,7 +78,7 @@ async def test_a_fetched_page_is_read_by_the_processes_of_the_program() -> None:
         charset="shift_jis",
         body="道具".encode("cp932"),
     )
-    page = await extract_page(fetched)
+    page = await shared_extractor().extract(fetched)
     assert (page.url, page.raw_content, page.title) == ("https://a.example/", "道具", None)
     assert shared_extractor().pids
 

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from hikidashi.errors import ErrorType, FetchRefused, PageError, TavilyAPIError
 from hikidashi.testing.server import Exchange, LoopbackServer
+from hikidashi.web.messages import reason
 from hikidashi.web.pages import fetch as _chunks
 from hikidashi.web.pages.fetch import (
     Decompressor,
@@ -36,7 +37,6 @@ from hikidashi.web.pages.fetch import (
     Undecodable,
     in_larger_chunks,
     resolve,
-    status_error,
 )
 from hikidashi.web.providers.tavily import TavilyAPIClient
 
@@ -475,7 +475,7 @@ def test_a_proxy_that_is_none_is_refused_without_its_password(proxy: str) -> Non
 
 
 def test_a_failure_survives_pickle() -> None:
-    error = status_error("https://a.example/", 429, 3.0)
+    error = PageError("https://a.example/", reason("status", status=429), ErrorType.RATE_LIMIT_ERROR, 429, 3.0)
     copy = pickle.loads(pickle.dumps(error))
     assert (copy.url, copy.reason, copy.error_type, copy.status_code, copy.retry_after, str(copy)) == (
         "https://a.example/",

@@ -9,7 +9,7 @@ import pytest
 from hikidashi.errors import ErrorType, TavilyAPIError
 from hikidashi.testing.server import Exchange, LoopbackServer
 from hikidashi.texts import in_language
-from hikidashi.web.pages.extract import Extractor, extract_urls
+from hikidashi.web.pages.extract import extract_urls
 from hikidashi.web.pages.fetch import Fetcher
 from hikidashi.web.results import ExtractedPage, ExtractResults, FailedPage
 
@@ -53,17 +53,10 @@ def site() -> Iterator[Site]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def extractor() -> Iterator[Extractor]:
-    extractor = Extractor(processes=1, timeout=30)
-    yield extractor
-    extractor.close()
-
-
-async def test_pages_come_in_order_and_each_failure_says_why(site: Site, extractor: Extractor) -> None:
+async def test_pages_come_in_order_and_each_failure_says_why(site: Site) -> None:
     urls = [f"{site.url}/{path}" for path in ("missing", "1", "out", "2", "empty")]
     urls.insert(1, "example.com")
-    found = await extract_urls(urls, fetcher=site.fetcher, extractor=extractor, provider="local")
+    found = await extract_urls(urls, fetcher=site.fetcher, provider="local")
     assert found == ExtractResults(
         results=(
             ExtractedPage(url=f"{site.url}/1", raw_content="page /1"),
@@ -79,23 +72,21 @@ async def test_pages_come_in_order_and_each_failure_says_why(site: Site, extract
     )
 
 
-async def test_a_redirect_to_no_address_is_the_failure_of_that_page_alone(site: Site, extractor: Extractor) -> None:
+async def test_a_redirect_to_no_address_is_the_failure_of_that_page_alone(site: Site) -> None:
     urls = [f"{site.url}/{path}" for path in ("1", "nowhere", "2")]
-    found = await extract_urls(urls, fetcher=site.fetcher, extractor=extractor)
+    found = await extract_urls(urls, fetcher=site.fetcher)
     assert [page.raw_content for page in found.results] == ["page /1", "page /2"]
     assert found.failed_results == (
         FailedPage(url=f"{site.url}/nowhere", error="it redirects to 'http://[', which is not a URL"),
     )
 
 
-async def test_whatever_a_page_does_the_others_are_read(
-    site: Site, extractor: Extractor, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_whatever_a_page_does_the_others_are_read(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     async def resolver(host: str, port: int) -> list[str]:
         raise ZeroDivisionError("sk-test")
 
     fetcher = Fetcher(allowed_hosts=site.fetcher.allowed_hosts, resolver=resolver)
-    found = await extract_urls(["https://example.com/", f"{site.url}/1"], fetcher=fetcher, extractor=extractor)
+    found = await extract_urls(["https://example.com/", f"{site.url}/1"], fetcher=fetcher)
     assert [page.raw_content for page in found.results] == ["page /1"]
     assert found.failed_results == (
         FailedPage(url="https://example.com/", error="reading it failed with an unexpected ZeroDivisionError"),
@@ -103,17 +94,17 @@ async def test_whatever_a_page_does_the_others_are_read(
     assert "A page could not be fetched" in caplog.text
 
 
-async def test_reasons_are_known_in_japanese_too(site: Site, extractor: Extractor) -> None:
-    found = await extract_urls([f"{site.url}/missing"], fetcher=site.fetcher, extractor=extractor)
+async def test_reasons_are_known_in_japanese_too(site: Site) -> None:
+    found = await extract_urls([f"{site.url}/missing"], fetcher=site.fetcher)
     (failed,) = found.failed_results
     assert in_language(failed.error, "ja") == "サーバーの応答は 404 でした"
 
 
-async def test_no_more_pages_are_fetched_at_once_than_allowed(site: Site, extractor: Extractor) -> None:
-    urls = [f"{site.url}/{number}" for number in range(12)]
-    found = await extract_urls(urls, fetcher=site.fetcher, extractor=extractor, concurrency=3)
+async def test_no_more_pages_are_fetched_at_once_than_allowed(site: Site) -> None:
+    urls = [f"{site.url}/{number}" for number in range(20)]
+    found = await extract_urls(urls, fetcher=site.fetcher)
     assert [page.url for page in found.results] == urls
-    assert site.most_at_once <= 3
+    assert site.most_at_once <= 8
 
 
 async def test_addresses_inside_the_network_are_not_asked_for(site: Site) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 import unicodedata
@@ -104,17 +103,6 @@ class ConversationStore:
                 return path
         raise FileExistsError(f"{name} is taken 10,000 times")
 
-    def import_file(self, path: Path) -> None:
-        """Move the conversation at `path`, if any, into the folder: earlier versions kept only the last one there."""
-        with suppress(OSError):
-            messages = Transcript(path).read()
-            if messages:
-                before = path.stat()
-                new = self.add(messages[0].text)
-                Transcript(new).write(messages)
-                os.utime(new, (before.st_atime, before.st_mtime))
-                path.unlink()
-
     def _prune(self) -> None:
         oldest = self._clock() - self._days * _DAY
         for place, one in enumerate(self.all()):
@@ -127,11 +115,8 @@ class ConversationStore:
 
 
 def saved_conversations() -> ConversationStore:
-    """The saved conversations of this user, and the one that an earlier version saved."""
-    folder = state_folder()
-    conversations = ConversationStore(folder / "chats")
-    conversations.import_file(folder / "chat.jsonl")
-    return conversations
+    """The saved conversations of this user."""
+    return ConversationStore(state_folder() / "chats")
 
 
 class ConversationSaver:
@@ -235,7 +220,7 @@ class InputHistory:
         self._path = path
 
     def read(self) -> list[str]:
-        """The entries, oldest first; a line that is not a JSON string is an entry of an earlier version, as it is."""
+        """The entries, oldest first; lines that cannot be read are skipped."""
         return [] if self._path is None else list(filter(str.strip, map(_entry_of, _lines_of(self._path))))
 
     def add(self, entry: str) -> None:
@@ -271,8 +256,8 @@ def _entry_of(line: str) -> str:
     try:
         entry: object = json.loads(line)
     except ValueError:
-        return line
-    return entry if isinstance(entry, str) else line
+        return ""
+    return entry if isinstance(entry, str) else ""
 
 
 def _message_of(line: str) -> Message | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["APP_SCOPE", "BOT_EVENTS", "BOT_SCOPES", "app_manifest"]
+__all__ = ["BOT_EVENTS", "BOT_SCOPES", "app_manifest"]
 
 BOT_SCOPES = {
     "app_mentions:read": "receive mentions of the bot",
@@ -20,9 +20,6 @@ BOT_SCOPES = {
 
 BOT_EVENTS = ("app_mention", "message.im")
 """The events the app subscribes to."""
-
-APP_SCOPE = "connections:write"
-"""The scope of the app token, which is created on Slack's website and not by a manifest."""
 
 
 def app_manifest(name: str = "hikidashi") -> dict[str, Any]:

@@ -63,18 +63,20 @@ logger = logging.getLogger("hikidashi")
 _KEEP_SECONDS = 70 * 60.0  # Slack's last retry is about an hour after the first delivery
 _KEEP_UNANSWERED_SECONDS = 30 * 24 * 60 * 60.0
 
-_COLUMNS = {
-    "id": "TEXT PRIMARY KEY",
-    "at": "REAL NOT NULL",
-    "state": "TEXT NOT NULL DEFAULT 'done'",
-    "bot": "TEXT NOT NULL DEFAULT ''",
-    "owner": "TEXT",
-    "attempts": "INTEGER NOT NULL DEFAULT 1",
-    "channel": "TEXT",
-    "ts": "TEXT",
-    "thread_ts": "TEXT",
-    "posted": "TEXT",
-}
+_SEEN = """
+CREATE TABLE IF NOT EXISTS seen (
+    id TEXT PRIMARY KEY,
+    at REAL NOT NULL,
+    state TEXT NOT NULL,
+    bot TEXT NOT NULL,
+    owner TEXT,
+    attempts INTEGER NOT NULL DEFAULT 1,
+    channel TEXT NOT NULL,
+    ts TEXT NOT NULL,
+    thread_ts TEXT NOT NULL,
+    posted TEXT
+) WITHOUT ROWID
+"""
 
 _Result = TypeVar("_Result")
 
@@ -250,13 +252,7 @@ class Questions:
         now = self._clock()
         # Of two bots that get the same question, one is first.
         with closing(connect(path, timeout=self._wait_seconds)) as database, transaction(database):
-            columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
-            database.execute(f"CREATE TABLE IF NOT EXISTS seen ({columns}) WITHOUT ROWID")
-            there = {row[1] for row in database.execute("PRAGMA table_info(seen)")}
-            if "at" in there:  # else it is a database of another program
-                for name, kind in _COLUMNS.items():
-                    if name not in there:  # a file of a version without states
-                        database.execute(f"ALTER TABLE seen ADD COLUMN {name} {kind}")
+            database.execute(_SEEN)
             # A time in the future comes from a wrong clock.
             for state, seconds in (("=", self._keep_seconds), ("<>", _KEEP_UNANSWERED_SECONDS)):
                 database.execute(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -101,13 +101,17 @@ class FilterOptions:
     end_date: Annotated[
         str | None, typer.Option(metavar="YYYY-MM-DD", help="Only pages of this day or earlier.", show_default=False)
     ] = None
-    include_domain: Annotated[
+    include_domains: Annotated[
         list[str] | None,
-        typer.Option(metavar="DOMAIN", help="Only pages of this domain; may be repeated.", show_default=False),
+        typer.Option(
+            "--include-domain", metavar="DOMAIN", help="Only pages of this domain; may be repeated.", show_default=False
+        ),
     ] = None
-    exclude_domain: Annotated[
+    exclude_domains: Annotated[
         list[str] | None,
-        typer.Option(metavar="DOMAIN", help="No pages of this domain; may be repeated.", show_default=False),
+        typer.Option(
+            "--exclude-domain", metavar="DOMAIN", help="No pages of this domain; may be repeated.", show_default=False
+        ),
     ] = None
     country: Annotated[
         str | None, typer.Option(metavar="NAME", help="Prefer pages of this country.", show_default=False)
@@ -124,9 +128,9 @@ class ReadingOptions:
         str | None,
         typer.Option(metavar="QUESTION", help="Only the passages relevant to it.", show_default="whole pages"),
     ] = None
-    chunks: Annotated[
+    chunks_per_source: Annotated[
         int | None,
-        typer.Option(help="How many passages of each page, 1 to 5; with --query.", show_default="3"),
+        typer.Option("--chunks", help="How many passages of each page, 1 to 5; with --query.", show_default="3"),
     ] = None
 
 
@@ -244,12 +248,10 @@ def search(
 
     Exit code 1 means that nothing was found, or that the search failed: the last line says why.
     """
-    from .ask import choice_of
-    from .ask import search as run
+    from .ask import print_answer
 
-    choice = choice_of(asked)
-    if not run(choice, query, wanted, max_results=max_results, depth=depth, answer=answer, as_json=as_json):
-        raise typer.Exit(1)
+    options: dict[str, Any] = {"search_depth": depth, "max_results": max_results, "include_answer": answer}
+    print_answer(asked, lambda provider: provider.search(query, **options, **asdict(wanted)), as_json=as_json)
 
 
 @web.command(epilog=_EXTRACT_EXAMPLES, short_help="Show the text of pages.")
@@ -265,11 +267,12 @@ def extract(
 
     Private addresses are refused. Exit code 1 means that no page could be read.
     """
-    from .ask import choice_of
-    from .ask import extract as run
+    from hikidashi.web.request import ExtractOptions
 
-    if not run(choice_of(asked), urls, reading, as_json=as_json):
-        raise typer.Exit(1)
+    from .ask import print_answer
+
+    options = ExtractOptions(**asdict(reading))
+    print_answer(asked, lambda provider: provider.extract(urls, options=options), as_json=as_json)
 
 
 @web.command(epilog=_CONTEXT_EXAMPLES, short_help="Collect passages about a query for a prompt.")
@@ -288,11 +291,10 @@ def context(
 
     Exit code 1 means that nothing was found, or that the search failed.
     """
-    from .ask import choice_of
-    from .ask import context as run
+    from .ask import print_answer
 
-    if not run(choice_of(asked), query, wanted, max_tokens=max_tokens, as_json=as_json):
-        raise typer.Exit(1)
+    options: dict[str, Any] = asdict(wanted)
+    print_answer(asked, lambda provider: provider.context(query, max_tokens=max_tokens, **options), as_json=as_json)
 
 
 @web.command(epilog=_INDEX_EXAMPLES, short_help="Add documents to the local index.")

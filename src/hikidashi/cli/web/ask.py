@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from types import FrameType
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -21,17 +20,18 @@ from hikidashi.common.urls import is_loopback
 from hikidashi.errors import ErrorType, TavilyAPIError, WebIndexError
 from hikidashi.providers import DEFAULT_RANKER, SEARCH_PROVIDERS, Option, names_taking
 from hikidashi.texts import in_language, texts
-from hikidashi.web.answers import format_context, format_extract, format_search
+from hikidashi.web.answers import format_results
 from hikidashi.web.provider import SearchProvider, errors_in
 from hikidashi.web.providers.choose import choose_provider, provider_name
-from hikidashi.web.request import ExtractOptions, FilterArguments, SearchDepth
 from hikidashi.web.results import ExtractResults, SearchContext, SearchResults
-from hikidashi.web.server import SearchServer, Served
 
-from ..output import Language, language_of_environment, print_error, print_json, print_text, stderr, stdout
-from . import FilterOptions, ProviderOptions, ReadingOptions
+from ..output import Language, clean_lines, language_of_environment, print_error, print_json, print_text, stderr, stdout
+from . import ProviderOptions
 
-__all__ = ["ChosenProvider", "choice_of", "context", "extract", "run_server", "search", "shown"]
+if TYPE_CHECKING:
+    from hikidashi.web.server import Served
+
+__all__ = ["ChosenProvider", "choice_of", "print_answer", "print_markdown", "run_server"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,85 +88,36 @@ def _providers(option: Option) -> str:
     return " or ".join(f"--provider {name}" for name in names_taking(option))
 
 
-T = TypeVar("T")
+Answer = SearchResults | ExtractResults | SearchContext
 
 
-def search(
-    choice: ChosenProvider,
-    query: str,
-    wanted: FilterOptions,
-    *,
-    max_results: int,
-    depth: SearchDepth,
-    answer: bool,
-    as_json: bool,
-) -> bool:
-    """Print the hits for `query`; whether there are any."""
-    found = _asked(
-        choice,
-        lambda provider: provider.search(
-            query, search_depth=depth, max_results=max_results, include_answer=answer, **_filters(wanted)
-        ),
-    )
-    if as_json:
-        print_json(asdict(found))
-    else:
-        text = format_search(found, language=choice.language)
-        _print_answer(found, f"{text}\n\n> {found.answer}" if found.answer else text, choice)
-    return bool(found.results)
+def print_answer(
+    asked: ProviderOptions, question: Callable[[SearchProvider], Awaitable[Answer]], *, as_json: bool
+) -> None:
+    """Print what the provider answers; exit code 1 if that is nothing."""
+    choice = choice_of(asked)
 
-
-def extract(choice: ChosenProvider, urls: Sequence[str], reading: ReadingOptions, *, as_json: bool) -> bool:
-    """Print the text of `urls`; whether any could be read."""
-    options = ExtractOptions(
-        depth=reading.depth, format=reading.format, query=reading.query, chunks_per_source=reading.chunks
-    )
-    pages = _asked(choice, lambda provider: provider.extract(urls, options=options))
-    if as_json:
-        print_json(asdict(pages))
-    else:
-        _print_answer(pages, format_extract(pages, language=choice.language), choice)
-    return bool(pages.results)
-
-
-def context(
-    choice: ChosenProvider, query: str, wanted: FilterOptions, *, max_tokens: int | None, as_json: bool
-) -> bool:
-    """Print passages about `query`; whether there are any."""
-    packed = _asked(choice, lambda provider: provider.context(query, max_tokens=max_tokens, **_filters(wanted)))
-    if as_json:
-        print_json(asdict(packed))
-    else:
-        _print_answer(packed, format_context(packed, language=choice.language), choice)
-    return bool(packed.text)
-
-
-def _filters(wanted: FilterOptions) -> FilterArguments:
-    return {
-        "topic": wanted.topic,
-        "time_range": wanted.time_range,
-        "start_date": wanted.start_date,
-        "end_date": wanted.end_date,
-        "include_domains": wanted.include_domain,
-        "exclude_domains": wanted.exclude_domain,
-        "country": wanted.country,
-    }
-
-
-def _asked(choice: ChosenProvider, question: Callable[[SearchProvider], Awaitable[T]]) -> T:
-    async def ask() -> T:
-        provider = choice.open()
-        try:
+    async def ask() -> Answer:
+        async with choice.open() as provider:
             return await question(provider)
-        finally:
-            await provider.aclose()
 
     with errors_in(choice.language):
-        return asyncio.run(ask())
+        answer = asyncio.run(ask())
+    if as_json:
+        print_json(asdict(answer))
+    else:
+        print_markdown(_markdown(answer, choice.language))
+        _print_cost(answer, choice.language)
+    if not (answer.text if isinstance(answer, SearchContext) else answer.results):
+        raise typer.Exit(1)
 
 
-# Text from the web is untrusted: control characters could move the cursor, or reverse the line.
-_UNFIT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+def _markdown(answer: Answer, language: Language) -> str:
+    """`answer` in the format of the tools, and a short answer to a search below it."""
+    text = format_results(answer, language=language)
+    return f"{text}\n\n> {answer.answer}" if isinstance(answer, SearchResults) and answer.answer else text
+
+
 _STYLES = (("### ", "bold cyan"), ("## ", "bold"), ("URL: ", "blue"), ("> ", "italic"), ("---", "dim"))
 
 
@@ -176,18 +127,17 @@ def print_markdown(text: str) -> None:
     if not console.is_terminal:
         print(text)  # noqa: T201 - this is the output
         return
-    for line in shown(text).split("\n"):
+    for line in clean_lines(text).split("\n"):
         style = next((style for start, style in _STYLES if line.startswith(start)), "")
         print_text(console, Text(line, style))
 
 
-def _print_answer(answer: SearchResults | ExtractResults | SearchContext, text: str, choice: ChosenProvider) -> None:
-    """Print `text`, and on a terminal the provider and the cost."""
-    print_markdown(text)
+def _print_cost(answer: Answer, language: Language) -> None:
+    """Print on a terminal which provider answered, and the cost."""
     console = stderr()
     if not (console.is_terminal and stdout().is_terminal):
         return
-    words = texts("cli_web", choice.language)
+    words = texts("cli_web", language)
     parts = [words["answered_cached" if answer.cached else "answered"].format(provider=answer.provider)]
     if isinstance(answer, SearchContext):
         parts.append(words["tokens"].format(count=f"{answer.tokens:,}"))
@@ -196,13 +146,10 @@ def _print_answer(answer: SearchResults | ExtractResults | SearchContext, text: 
     console.print(Text(f"\n{' · '.join(parts)}", "dim"))
 
 
-def shown(text: str) -> str:
-    """`text` without control characters other than newlines."""
-    return _UNFIT.sub("", text)
-
-
 def run_server(choice: ChosenProvider, *, host: str, port: int, api_key: str | None) -> None:
     """Serve until SIGINT or SIGTERM; exit code 1 if the port cannot be used."""
+    from hikidashi.web.server import SearchServer  # brings uvicorn and starlette
+
     if not is_loopback(host) and not api_key:
         raise typer.BadParameter(f"--host {host} lets other machines in: give --api-key KEY, which they must send.")
     log = stderr()

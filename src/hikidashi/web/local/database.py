@@ -43,7 +43,6 @@ __all__ = [
     "StoredDocument",
     "StoredState",
     "condition_of",
-    "is_current",
     "map_errors",
     "open_to_read",
     "open_to_write",
@@ -89,25 +88,6 @@ CREATE VIRTUAL TABLE words USING fts5(title, heading, body, content='', tokenize
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
 """
-# Version 1 had only the dates of files, no hosts, and indexed front matter as text.
-_DAY_IN_1 = "coalesce(date(mtime_ns / 1000000000, 'unixepoch'), substr(added, 1, 10))"
-_MIGRATION_FROM_1 = f"""
-ALTER TABLE document ADD COLUMN published TEXT;
-ALTER TABLE document ADD COLUMN day TEXT NOT NULL DEFAULT '';
-ALTER TABLE document ADD COLUMN host TEXT NOT NULL DEFAULT '';
-ALTER TABLE document ADD COLUMN about TEXT NOT NULL DEFAULT '';
-ALTER TABLE document ADD COLUMN front TEXT NOT NULL DEFAULT '';
-ALTER TABLE document ADD COLUMN reader INTEGER NOT NULL DEFAULT 1;
-UPDATE document SET day = {_DAY_IN_1}, host = host_of(url);
-CREATE INDEX document_hash ON document(hash);
-PRAGMA user_version = 2;
-"""
-# A view that shadows the table, for reading without migration: the full-text index is the same in both versions.
-_VIEW_OF_1 = f"""
-CREATE TEMP VIEW document AS
-SELECT *, NULL AS published, {_DAY_IN_1} AS day, host_of(url) AS host, '' AS about, '' AS front, 1 AS reader
-FROM main.document;
-"""
 _BUSY_SECONDS = 5.0
 _REASONS = {"damaged": "is damaged, or is not an index", "busy": "is being written by another process"}
 _REMEDIES = {
@@ -146,16 +126,13 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         with closed_on_error(connection):
             if version == 0:
                 raise _no_index(path, "is empty")
-            if version == 1:
-                connection.execute("PRAGMA temp_store = MEMORY")
-                connection.executescript(_VIEW_OF_1)
         return connection
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
     """A read-write connection to the index at `path`; call it inside `writer_lock`.
 
-    Creates the index if there is none, and migrates one of an earlier version in place.
+    Creates the index if there is none.
 
     Raises:
         WebIndexError: the file is not an index, or cannot be written.
@@ -166,18 +143,10 @@ def open_to_write(path: Path) -> sqlite3.Connection:
             if version == 0:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-            elif version == 1:
-                connection.executescript(f"BEGIN IMMEDIATE; {_MIGRATION_FROM_1} COMMIT;")
             for file in (path, _lock_file(path)):
                 make_database_private(file)
             connection.execute("PRAGMA synchronous = FULL")  # a commit outlives a power cut too
         return connection
-
-
-def is_current(connection: sqlite3.Connection) -> bool:
-    """Whether the index has the current schema version; reading does not migrate it."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return version == _SCHEMA_VERSION
 
 
 @contextmanager
@@ -215,15 +184,14 @@ def _lock_file(path: Path) -> Path:
 def _opened(path: Path, mode: Literal["create", "ro"], *, immutable: bool = False) -> tuple[sqlite3.Connection, int]:
     """A connection to the index, and its version; 0 is a file in which there is nothing yet."""
     with closed_on_error(connect(path, timeout=_BUSY_SECONDS, mode=mode, immutable=immutable)) as connection:
-        connection.create_function("host_of", 1, host_of, deterministic=True)
         header = read_header(connection)
         version = header.user_version
         if header.is_empty:
             return connection, 0
         if header.application_id != _APPLICATION_ID:
             raise WebIndexError(str(path), "is an SQLite file of another program", "Give the index another path.")
-        if not 1 <= version <= _SCHEMA_VERSION:
-            reason = f"has version {version}, and this hikidashi reads up to {_SCHEMA_VERSION}"
+        if version != _SCHEMA_VERSION:
+            reason = f"has version {version}, and this hikidashi reads version {_SCHEMA_VERSION}"
             raise WebIndexError(str(path), reason, "Install a newer hikidashi, or give another path.")
         connection.execute("SELECT passages FROM total").fetchone()  # opens the log, which may fail
     return connection, version

@@ -189,7 +189,7 @@ async def _text(file: FileFound, body: bytes) -> PageText:
         return PageText(title=page.title or "", text=page.raw_content, published=published)
     if b"\0" in body[:_BEGINNING] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _NotText(reason("not_text"))
-    text = await asyncio.to_thread(lambda: decode_page(body).text)
+    text = await asyncio.to_thread(decode_page, body)
     if not text.strip():
         raise _NotText(reason("empty_file"))
     if file.kind in _HAS_FRONT_MATTER and (front := await asyncio.to_thread(front_matter, text)):

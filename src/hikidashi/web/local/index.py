@@ -23,7 +23,6 @@ from .database import (
     ListedDocument,
     StoredDocument,
     condition_of,
-    is_current,
     open_to_read,
     reading,
 )
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FoundPassage", "LocalIndex", "default_index_path"]
 
-_DIGEST_BYTES = 16  # other lengths are not content digests
 _MOST_COPIES = 5
 
 
@@ -117,8 +115,6 @@ class LocalIndex:
             rows = semantic.ranked(question, found) if semantic else found
             return [
                 replace(one, copies=reader.copies(one.url, digest, _MOST_COPIES))
-                if len(digest) == _DIGEST_BYTES
-                else one
                 for one, digest in _distinct(rows, limit, passages=passages)
             ]
 
@@ -164,9 +160,6 @@ class LocalIndex:
         except BaseException:
             connection.close()
             raise
-        if not is_current(connection):  # another process may migrate the file
-            connection.close()
-            return
         with self._lock:
             self._idle.append((file, connection))
 
@@ -212,8 +205,7 @@ def _distinct(
     """The first `limit` of `rows` with distinct documents, or with `passages` distinct passages."""
     seen: set[object] = set()
     for found, digest in rows:
-        document = digest if len(digest) == _DIGEST_BYTES else found.url
-        one = (document, found.heading, found.body) if passages else document
+        one = (digest, found.heading, found.body) if passages else digest
         if one not in seen:
             seen.add(one)
             yield found, digest

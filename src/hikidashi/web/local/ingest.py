@@ -7,11 +7,12 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..messages import reason
 from ..provider import errors_in
@@ -117,7 +118,7 @@ async def ingest(
             batch.add("failed", url, reason=reason)
         for url, reason in made.skipped.items():
             batch.add("skipped", url, reason=reason)
-        async with aclosing(_read(made, known, _DocumentReader(fetcher, max_bytes))) as outcomes:
+        async with aclosing(_read(made, known, partial(_outcome, fetcher=fetcher, max_bytes=max_bytes))) as outcomes:
             async for url, outcome in outcomes:
                 await asyncio.to_thread(_apply, writer, batch, url, outcome)
                 if batch.is_due:
@@ -140,25 +141,20 @@ def _compared(writer: IndexWriter, made: IngestPlan) -> tuple[dict[str, StoredSt
     return known, gone
 
 
-@dataclass(frozen=True, slots=True)
-class _DocumentReader:
-    fetcher: Fetcher | None
-    max_bytes: int
-
-    async def read(self, document: FileFound | PageFound, known: StoredState | None) -> Outcome:
-        try:
-            if isinstance(document, FileFound):
-                return await read_file(document, known, max_bytes=self.max_bytes)
-            return await read_page(
-                document.url, known, fetcher=self.fetcher, fetched=document.fetched, page=document.text
-            )
-        except Exception as error:  # one bad document must not stop the others
-            logger.exception("A document could not be read")
-            return Failed(reason("unexpected", kind=type(error).__name__))
+async def _outcome(
+    document: FileFound | PageFound, known: StoredState | None, *, fetcher: Fetcher | None, max_bytes: int
+) -> Outcome:
+    try:
+        if isinstance(document, FileFound):
+            return await read_file(document, known, max_bytes=max_bytes)
+        return await read_page(document.url, known, fetcher=fetcher, fetched=document.fetched, page=document.text)
+    except Exception as error:  # one bad document must not stop the others
+        logger.exception("A document could not be read")
+        return Failed(reason("unexpected", kind=type(error).__name__))
 
 
 async def _read(
-    made: IngestPlan, known: dict[str, StoredState], reader: _DocumentReader
+    made: IngestPlan, known: dict[str, StoredState], read: Callable[..., Coroutine[Any, Any, Outcome]]
 ) -> AsyncGenerator[tuple[str, Outcome], None]:
     """The documents in order, reading ahead."""
     ahead: deque[tuple[str, asyncio.Task[Outcome]]] = deque()
@@ -166,7 +162,7 @@ async def _read(
     try:
         while True:
             for url, document in islice(left, _READ_AHEAD - len(ahead)):
-                ahead.append((url, asyncio.create_task(reader.read(document, known.get(url)))))
+                ahead.append((url, asyncio.create_task(read(document, known.get(url)))))
             if not ahead:
                 return
             url, task = ahead[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
@@ -30,6 +29,7 @@ from ..results import (
 )
 from .database import NoIndex
 from .index import FoundPassage, LocalIndex
+from .ranking import LEADING_HEADINGS
 
 if TYPE_CHECKING:
     from ..pages.fetch import Fetcher
@@ -40,7 +40,6 @@ __all__ = ["LocalSearchProvider", "Ranker"]
 _FILE = "file:"
 _TOKENS_OF_A_PASSAGE = 100  # most passages have more
 _MOST_PASSAGES = 60
-_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t].*(?:\n|\Z))+\s*")
 
 
 class LocalSearchProvider(SearchProvider):
@@ -117,7 +116,11 @@ class LocalSearchProvider(SearchProvider):
         stored = await asyncio.to_thread(self._stored, texts)
         allowed = frozenset[str]() if self._fetcher is None else self._fetcher.allowed_hosts
         asked = check_urls(urls, allowed_hosts=allowed, at_hand=stored)
-        pages = stored | {page.url: page for page in await self._fetched([u for u in asked.valid if u not in stored])}
+        pages = stored
+        if missing := [url for url in asked.valid if url not in stored]:
+            from ..pages.extract import read_pages
+
+            pages = stored | {page.url: page for page in await read_pages(missing, fetcher=self._fetcher)}
         answers = [pages[url] for url in asked.valid]
         failed = asked.all_failed(page for page in answers if isinstance(page, FailedPage))
         return ExtractResults(
@@ -164,13 +167,6 @@ class LocalSearchProvider(SearchProvider):
             raise api_error("index_empty", ErrorType.API_ERROR, path=str(self.index.path))
         return found
 
-    async def _fetched(self, urls: Sequence[str]) -> list[ExtractedPage | FailedPage]:
-        if not urls:
-            return []
-        from ..pages.extract import read_pages
-
-        return await read_pages(urls, fetcher=self._fetcher)
-
     def _stored(self, urls: Sequence[str]) -> dict[str, ExtractedPage | FailedPage]:
         """The pages in the index; none if there is no index."""
         try:
@@ -200,7 +196,7 @@ def _explained(failed: FailedPage) -> FailedPage:
 
 
 def _summary(found: FoundPassage) -> SearchHit:
-    text = _HEADINGS.sub("", found.body) or found.body  # headings are not readable without their markup
+    text = LEADING_HEADINGS.sub("", found.body) or found.body  # headings are not readable without their markup
     content = snippet(text, found.terms)
     return SearchHit(title=found.title, url=found.url, content=content, score=found.score, published_date=found.day)
 

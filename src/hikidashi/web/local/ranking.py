@@ -29,7 +29,18 @@ from itertools import count
 from ..words import HAN, KATAKANA, Term, beginning, run_term
 from .database import POSITIONS, IndexReader
 
-__all__ = ["HEADING", "TITLE", "IndexQuery", "PassageGroup", "QueryWord", "Ranked", "groups", "ranked", "resolved"]
+__all__ = [
+    "HEADING",
+    "LEADING_HEADINGS",
+    "TITLE",
+    "IndexQuery",
+    "PassageGroup",
+    "QueryWord",
+    "Ranked",
+    "groups",
+    "ranked",
+    "resolved",
+]
 
 _EVERY_WORD = 0.5  # the lowest score of a passage that has all words of the query
 _K1, _B = 1.2, 0.75
@@ -45,7 +56,7 @@ _WORTH_OF_PARTS = 0.5
 # Lower bound of the length normalization, and the factor for a passage without text.
 _SHORT = 0.25
 _WORTH_OF_BARE = 0.6
-_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t].*(?:\n|\Z))+\s*")
+LEADING_HEADINGS = re.compile(r"\A(?:\s*#{1,6}[ \t].*(?:\n|\Z))+\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +148,7 @@ def _scored(
     """
     scored: list[tuple[Ranked, float]] = []
     for passage, title, heading, body in reader.texts(passages):
-        text = _HEADINGS.sub("", body)  # headings are counted in their own field
+        text = LEADING_HEADINGS.sub("", body)  # headings are counted in their own field
         if complete and not all(word.is_in(title, heading, text) for word in words):
             continue
         length = 1 - _B + _B * max(len(text) / question.average_length, _SHORT)

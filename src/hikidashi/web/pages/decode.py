@@ -5,9 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-__all__ = ["Decoded", "decode_iso2022jp", "decode_page", "is_iso2022jp"]
+__all__ = ["decode_iso2022jp", "decode_page", "is_iso2022jp"]
 
 _BOMS = [
     (codecs.BOM_UTF8, "utf-8"),
@@ -50,15 +49,7 @@ _EAST_ASIAN = re.compile("euc_|cp932|cp949|gb|big5|johab")
 _SAMPLE = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """The text of a page and the encoding it was read with."""
-
-    text: str
-    encoding: str
-
-
-def decode_page(body: bytes, charset: str | None = None) -> Decoded:
+def decode_page(body: bytes, charset: str | None = None) -> str:
     """The text of `body`, whose server named `charset`.
 
     A byte order mark wins; else the charsets named by server and page are preferred if the result looks plausible, else
@@ -66,15 +57,15 @@ def decode_page(body: bytes, charset: str | None = None) -> Decoded:
     """
     for mark, encoding in _BOMS:
         if body.startswith(mark):
-            return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding)
+            return body[len(mark) :].decode(encoding, "replace")
     if is_iso2022jp(body):
-        return Decoded(decode_iso2022jp(body), "iso2022_jp")
+        return decode_iso2022jp(body)
     if body.isascii() and b"\x00" not in body:
-        return Decoded(body.decode("ascii"), "utf-8")
+        return body.decode("ascii")
     if wide := _wide(body, charset):
-        return Decoded(body.decode(wide, "replace"), wide)
-    best = min(_candidates(body, charset))
-    return Decoded(_decode(body, best[2]), best[2])
+        return body.decode(wide, "replace")
+    _, _, best = min(_candidates(body, charset))
+    return _decode(body, best)
 
 
 def _wide(body: bytes, charset: str | None) -> str | None:

@@ -59,7 +59,7 @@ def read_page(
         return Page(page.title, page.text) if isinstance(page, PdfText) else page
     if not _is_text(kind):
         return "media"
-    text = decode_page(body, charset).text
+    text = decode_page(body, charset)
     if kind not in _HTML:
         page = _as_it_is(kind, text)
     elif (found := html_text(text, parser=parser)) is not None:

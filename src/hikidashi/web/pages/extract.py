@@ -21,13 +21,14 @@ from .worker import WorkerDied, WorkerProcess
 
 __all__ = [
     "Extractor",
-    "extract_page",
     "extract_urls",
     "read_pages",
     "shared_extractor",
 ]
 
 logger = logging.getLogger("hikidashi")
+
+_AT_ONCE = 8
 
 
 class Extractor:
@@ -106,15 +107,6 @@ class Extractor:
         return worker
 
 
-async def extract_page(fetched: Fetched, *, extractor: Extractor | None = None) -> ExtractedPage:
-    """The title and text of a fetched page, by `extractor` or the shared one.
-
-    Raises:
-        PageError: it has no text, or could not be parsed in time.
-    """
-    return await (extractor or shared_extractor()).extract(fetched)
-
-
 @cache
 def shared_extractor() -> Extractor:
     """The extractor shared within this program; its processes start at the first page and end with the program."""
@@ -131,8 +123,6 @@ async def extract_urls(
     urls: Sequence[str],
     *,
     fetcher: Fetcher | None = None,
-    extractor: Extractor | None = None,
-    concurrency: int = 8,
     provider: str = "",
 ) -> ExtractResults:
     """The pages of `urls`, and why others could not be read, both in the order requested.
@@ -142,7 +132,7 @@ async def extract_urls(
     """
     fetcher = fetcher or Fetcher()
     checked = check_urls(urls, allowed_hosts=fetcher.allowed_hosts)
-    pages = await read_pages(checked.valid, fetcher=fetcher, extractor=extractor, concurrency=concurrency)
+    pages = await read_pages(checked.valid, fetcher=fetcher)
     return ExtractResults(
         results=tuple(page for page in pages if isinstance(page, ExtractedPage)),
         failed_results=checked.all_failed(page for page in pages if isinstance(page, FailedPage)),
@@ -150,17 +140,10 @@ async def extract_urls(
     )
 
 
-async def read_pages(
-    urls: Sequence[str],
-    *,
-    fetcher: Fetcher | None = None,
-    extractor: Extractor | None = None,
-    concurrency: int = 8,
-) -> list[ExtractedPage | FailedPage]:
+async def read_pages(urls: Sequence[str], *, fetcher: Fetcher | None = None) -> list[ExtractedPage | FailedPage]:
     """The page of each of `urls`, checked by `check_urls`, or why it could not be read."""
     fetcher = fetcher or Fetcher()
-    extractor = extractor or shared_extractor()
-    turn = asyncio.Semaphore(concurrency)
+    extractor, turn = shared_extractor(), asyncio.Semaphore(_AT_ONCE)
 
     async def read(url: str) -> ExtractedPage | FailedPage:
         async with turn:

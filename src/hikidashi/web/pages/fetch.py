@@ -27,12 +27,6 @@ from .address import Address, is_allowed, is_public, parse_url
 
 try:
     import anyio.to_thread
-    import httpcore
-except ImportError as error:
-    raise MissingExtra("httpx", "web") from error
-
-try:
-    import anyio
     import certifi
     import httpcore
 except ImportError as error:
@@ -52,7 +46,6 @@ __all__ = [
     "in_larger_chunks",
     "page_error",
     "resolve",
-    "status_error",
 ]
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -249,7 +242,9 @@ class Fetcher:
             except ValueError as error:  # such as `http://[`
                 raise page_error(url, "location", location=repr(location[:_SHOWN])) from error
         if not 200 <= response.status < 300:
-            raise status_error(url, response.status, _seconds(headers.get("retry-after", "")))
+            retry_after = _seconds(headers.get("retry-after", ""))
+            why = reason("status", status=response.status)
+            raise PageError(url, why, _type_of_status(response.status), response.status, retry_after)
         content_type, charset = _media_type(headers.get("content-type", ""))
         if content_type.startswith(_WITHOUT_TEXT):
             raise page_error(url, "media", kind=content_type)
@@ -482,11 +477,6 @@ _TYPES: dict[str, ErrorType] = {
 def page_error(url: str, code: str, **values: object) -> PageError:
     """A `PageError` for `url` with the reason `code`."""
     return PageError(url, reason(code, **values), _TYPES.get(code, ErrorType.API_ERROR))
-
-
-def status_error(url: str, status: int, retry_after: float | None = None) -> PageError:
-    """A `PageError` for `url`, whose server responded with `status`."""
-    return PageError(url, reason("status", status=status), _type_of_status(status), status, retry_after)
 
 
 def _type_of_status(status: int) -> ErrorType:

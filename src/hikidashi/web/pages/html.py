@@ -9,7 +9,7 @@ from __future__ import annotations
 import html as entities
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...errors import MissingExtra
 
@@ -207,8 +207,7 @@ _FLAT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Complexity:
+class Complexity(NamedTuple):
     """The properties of a page that cost a parser time."""
 
     size: int
@@ -219,12 +218,7 @@ class Complexity:
 
     def fits(self, limit: Complexity) -> bool:
         """Whether no property exceeds `limit`."""
-        return (
-            self.size <= limit.size
-            and self.elements <= limit.elements
-            and self.attributes <= limit.attributes
-            and self.depth <= limit.depth
-        )
+        return all(own <= most for own, most in zip(self, limit, strict=True))
 
 
 TRAFILATURA_LIMIT = Complexity(size=2_000_000, elements=12_000, attributes=1_000, depth=250)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["choose_provider", "configured_provider", "provider_name"]
 
 
-def provider_name(provider: str | None = None, *, api_key: str | None = None, language: Language = "ja") -> str:
+def provider_name(provider: str | None = None) -> str:
     """The name of the provider that `choose_provider` makes.
 
     Raises:
         TavilyAPIError: there is no provider of that name; VALIDATION_ERROR.
     """
-    return _row(provider, api_key, language).name
+    return _row(provider, None, "ja").name
 
 
 def choose_provider(

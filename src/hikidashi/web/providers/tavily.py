@@ -9,13 +9,13 @@ import os
 import re
 import ssl
 import threading
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from http.cookiejar import CookieJar
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -497,7 +497,8 @@ class CreditMeter:
         """Credits of all successful requests."""
         return self._used
 
-    def charge(self, expected: float) -> Charge:
+    @contextmanager
+    def charge(self, expected: float) -> Generator[Charge]:
         """Reserve `expected` credits for a request; running requests count towards the limit, too.
 
         Raises:
@@ -508,30 +509,20 @@ class CreditMeter:
             if self.limit is not None and taken + expected > self.limit:
                 raise api_error("credit_limit", ErrorType.API_ERROR, limit=self.limit, used=taken, cost=expected)
             self._reserved += expected
-        return Charge(self, expected)
+        charge = Charge()
+        try:
+            yield charge
+        finally:
+            with self._lock:
+                self._reserved -= expected
+                self._used += charge.cost
 
-    def settle(self, expected: float, cost: float) -> None:
-        """Replace a reservation of `expected` credits with the actual `cost`."""
-        with self._lock:
-            self._reserved -= expected
-            self._used += cost
 
-
+@dataclass(slots=True)
 class Charge:
-    """The reservation for one request, as a context manager; costs nothing unless `cost` is set."""
+    """What a request has cost: nothing unless it is set."""
 
-    __slots__ = ("_expected", "_meter", "cost")
-
-    def __init__(self, meter: CreditMeter, expected: float) -> None:
-        self._meter = meter
-        self._expected = expected
-        self.cost = 0.0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._meter.settle(self._expected, self.cost)
+    cost: float = 0.0
 
 
 _PUNCTUATION = r"、。，．・！？：；」』）】"
@@ -542,10 +533,6 @@ _BETWEEN_WORDS = re.compile(
     rf"(?=\s)|(?<=[{_PUNCTUATION}])(?![{_PUNCTUATION}])|(?<=[\u3041-\u3096])(?=[{_KANJI_OR_KATAKANA}A-Za-z0-9])"
     rf"|(?<=[{_KANJI_OR_KATAKANA}])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u3041-\u3096{_KANJI_OR_KATAKANA}])"
 )
-_JOINER = "\u200d"
-_FLAG = range(0x1F1E6, 0x1F200)
-_SKIN = range(0x1F3FB, 0x1F400)
-_DAKUTEN = "ﾞﾟ"
 
 
 def shorten_query(query: str, limit: int) -> str:
@@ -553,29 +540,5 @@ def shorten_query(query: str, limit: int) -> str:
     text = query.strip()
     if len(text) <= limit:
         return text
-    ends = [match.start() for match in _BETWEEN_WORDS.finditer(text, limit // 2, limit + 1)]
-    whole = [end for end in ends if end <= limit and not _joined(text, end)]
-    return text[: whole[-1] if whole else _between_characters(text, limit)].rstrip()
-
-
-def _between_characters(text: str, limit: int) -> int:
-    """The last position up to `limit` that is not inside a grapheme cluster."""
-    for end in range(limit, 0, -1):
-        if not _joined(text, end):
-            return end
-    return limit
-
-
-def _joined(text: str, end: int) -> bool:
-    """Whether `text[end]` belongs to the character before it."""
-    before, here = text[end - 1], text[end]
-    if _JOINER in (before, here) or here in _DAKUTEN or unicodedata.category(here).startswith("M"):
-        return True
-    if ord(here) in _SKIN or ("\ud800" <= before <= "\udbff" and "\udc00" <= here <= "\udfff"):
-        return True
-    if ord(here) in _FLAG and ord(before) in _FLAG:  # two letters make a flag: an odd number before means inside one
-        start = end
-        while start and ord(text[start - 1]) in _FLAG:
-            start -= 1
-        return (end - start) % 2 == 1
-    return "\u1160" <= here <= "\u11ff"  # a vowel or final of a Korean syllable in parts
+    ends = [match.start() for match in _BETWEEN_WORDS.finditer(text, limit // 2, limit + 1) if match.start() <= limit]
+    return text[: ends[-1] if ends else limit].rstrip()
