@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -84,6 +84,7 @@ class Responder(Protocol):
     """Answers conversations, any number of them concurrently."""
 
     @property
+    @abstractmethod
     def tool_names(self) -> list[str]:
         """The names of the tools the model may call."""
         ...
@@ -99,6 +100,7 @@ class Responder(Protocol):
         """The whole answer to the last message, or the message of its `AnswerFailed`."""
         ...
 
+    @abstractmethod
     async def aclose(self) -> None:
         """Close clients and end processes; may be called twice."""
         ...
@@ -132,7 +134,7 @@ class EventQueue:
         self.events.put_nowait(ToolReturned(call_id=call_id, name=name, ok=ok, text=text, reason=reason))
 
 
-class BaseResponder(ABC):
+class BaseResponder(Responder):
     """A `Responder` whose subclass runs the model in `_answer`."""
 
     def __init__(self, *, language: Language, secrets: Sequence[str | None] = (), audience: Audience = "user") -> None:
@@ -140,18 +142,9 @@ class BaseResponder(ABC):
         self._secrets = tuple(secrets)
         self._audience: Audience = audience
 
-    @property
-    @abstractmethod
-    def tool_names(self) -> list[str]:
-        """The names of the tools the model may call."""
-
     @abstractmethod
     async def _answer(self, turns: list[Message], events: EventQueue) -> None:
         """Run the model on `turns` and add what happens to `events`; errors are raised."""
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Close clients and end processes; may be called twice."""
 
     def stream(self, conversation: Sequence[Message]) -> AsyncGenerator[AnswerEvent]:
         """The answer to the last message, piece by piece; closing the generator cancels the run.

@@ -75,23 +75,6 @@ def chat(
         return
     if once is not None and not once.strip():
         raise typer.BadParameter("is empty. Give a question.", param_hint="--once")
-    code = _run(config, once, lang, name=name, resume=resume, keep=keep, as_json=as_json, verbose=verbose)
-    if code:
-        raise typer.Exit(code)
-
-
-def _run(
-    file: Path | None,
-    once: str | None,
-    language: Language | None,
-    *,
-    name: str | None,
-    resume: bool,
-    keep: bool,
-    as_json: bool,
-    verbose: bool,
-) -> int:
-    """Run a chat; the exit code: 0, 1 if a question from a pipe or `once` got no answer, 130 if it was cancelled."""
     from hikidashi.apps.chat.input import question_reader
     from hikidashi.apps.chat.loop import BackgroundResponder, Chat
     from hikidashi.apps.chat.storage import ConversationSaver, saved_conversations
@@ -106,21 +89,21 @@ def _run(
     if isinstance(stdin, io.TextIOWrapper):
         stdin.reconfigure(errors="replace")  # invalid bytes become a replacement character, not an error
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # its banner would appear in the chat
-    config, console, folder = config_for(file), stdout(), state_folder()
-    spoken: Language = language or config.agent.language
-    if problem := first_problem(config, language=spoken):
+    read, console, folder = config_for(config), stdout(), state_folder()
+    spoken: Language = lang or read.agent.language
+    if problem := first_problem(read, language=spoken):
         raise problem
     log = logged_to_stderr if verbose else partial(logged_to_file, folder / "chat.log")
-    with log(secrets=config.secrets), asyncio.Runner() as runner:
-        if once is None and not as_json and sys.stdin.isatty() and not anything_missing(config):
+    with log(secrets=read.secrets), asyncio.Runner() as runner:
+        if once is None and not as_json and sys.stdin.isatty() and not anything_missing(read):
             # The imports take seconds, and the prompt should not wait. What is missing was reported above.
-            responder = BackgroundResponder(lambda: make_responder(config, audience="operator"))
+            responder = BackgroundResponder(lambda: make_responder(read, audience="operator"))
         else:
             with nullcontext() if verbose else warned_on_stderr():
-                responder = make_responder(config, audience="operator")
+                responder = make_responder(read, audience="operator")
         chat = Chat(
             responder,
-            search=config.tools.web_search,
+            search=read.tools.web_search,
             language=spoken,
             console=console,
             print_error=print_error,
@@ -129,9 +112,10 @@ def _run(
         try:
             if once is not None:
                 try:
-                    return 0 if chat.answer_once(runner, once) else 1
+                    code = 0 if chat.answer_once(runner, once) else 1
                 except KeyboardInterrupt:
-                    return _STOPPED
+                    code = _STOPPED
+                raise typer.Exit(code)
             saved = saved_conversations()
             continued = None
             if resume:
@@ -140,7 +124,8 @@ def _run(
             questions = question_reader(runner, history=folder / "chat_input" if keep else None, coloured=coloured)
             saver = ConversationSaver(saved, continued) if keep else None
             all_answered = chat.run(runner, questions, saver, resume=resume, continued=continued)
-            return 0 if all_answered or sys.stdin.isatty() else 1
+            if not all_answered and not sys.stdin.isatty():
+                raise typer.Exit(1)
         finally:
             runner.run(responder.aclose())
 

@@ -28,12 +28,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ..common.urls import is_loopback, is_loopback_url
 from ..errors import HikidashiError, TavilyAPIError
 from .provider import SearchProvider
-from .request import ExtractOptions, SearchRequest
-from .results import SearchHit
+from .request import CrawlOptions, ExtractOptions, SearchRequest
+from .results import CrawlResults, ExtractResults, MapResults, SearchHit
 from .tavily_api import (
     APIAnswer,
     APIRefusal,
-    CrawlBody,
     ExtractBody,
     MapBody,
     SearchBody,
@@ -59,7 +58,7 @@ __all__ = ["SearchServer", "Served", "ServerLimits"]
 
 logger = logging.getLogger("hikidashi")
 
-_ROUTES = ("/search", "/extract", "/crawl", "/map", "/usage")
+_METHODS = {"/search": "POST", "/extract": "POST", "/crawl": "POST", "/map": "POST", "/usage": "GET"}
 _DAYS_OF_CLIENT = 7
 _SAME_IN_REQUEST = {
     "search_depth",
@@ -71,6 +70,8 @@ _SAME_IN_REQUEST = {
     "exclude_domains",
     "country",
 }
+_Body = ExtractBody | MapBody
+_Results = ExtractResults | CrawlResults | MapResults
 _CHARGED = ("search", "extract", "crawl", "map")
 _SHARE_OF_TIME = 0.9  # of the request timeout, after which a crawl returns what it has
 _LONGEST_QUERY = 1_000  # the limit of the tools, which is higher than Tavily's
@@ -254,35 +255,34 @@ class SearchServer:
             raise APIRefusal(error_answer(403, "Forbidden: call this server as 127.0.0.1 or localhost."))
         if request.method == "POST":
             _check_not_from_a_web_page(headers)
-        match request.method, request.url.path:
+        path = request.url.path
+        if self._api_key is not None and _METHODS.get(path) == request.method:
+            check_key(headers, {self._api_key})
+        match request.method, path:
             case "GET" | "HEAD", "/":
-                about = {"service": "hikidashi", "provider": self._provider.name, "routes": list(_ROUTES)}
+                about = {"service": "hikidashi", "provider": self._provider.name, "routes": list(_METHODS)}
                 return APIAnswer(200, about, {"content-type": "application/json"})
             case "POST", "/search":
-                self._check_key(headers)
                 search = search_request(await request.whole_body(), longest_query=_LONGEST_QUERY, strict=True)
                 return await self._within(self._search(search), search.timeout)
             case "POST", "/extract":
-                self._check_key(headers)
                 extract = extract_request(await request.whole_body(), strict=True)
-                return await self._within(self._extract(extract), extract.timeout)
+                work = self._provider.extract(extract.addresses, options=extract.options)
+                return await self._within(self._charged("extract", extract, work, extract_answer), extract.timeout)
             case "POST", "/crawl":
-                self._check_key(headers)
-                return await self._within(self._crawl(crawl_request(await request.whole_body(), strict=True)))
+                crawl = crawl_request(await request.whole_body(), strict=True)
+                pages = self._provider.crawl(crawl.url, options=self._crawl_options(crawl))
+                return await self._within(self._charged("crawl", crawl, pages, crawl_answer))
             case "POST", "/map":
-                self._check_key(headers)
-                return await self._within(self._map(map_request(await request.whole_body(), strict=True)))
+                wanted = map_request(await request.whole_body(), strict=True)
+                found = self._provider.map(wanted.url, options=self._crawl_options(wanted))
+                return await self._within(self._charged("map", wanted, found, map_answer))
             case "GET", "/usage":
-                self._check_key(headers)
                 return usage_answer(**self._spent, plan=self._provider.name)
-            case _, path if path in ("/", *_ROUTES):
+            case _ if path == "/" or path in _METHODS:
                 raise APIRefusal(error_answer(405, "Method Not Allowed"))
             case _:
-                raise APIRefusal(error_answer(404, f"Not Found: this server knows {', '.join(_ROUTES)}."))
-
-    def _check_key(self, headers: Mapping[str, str]) -> None:
-        if self._api_key is not None:
-            check_key(headers, {self._api_key})
+                raise APIRefusal(error_answer(404, f"Not Found: this server knows {', '.join(_METHODS)}."))
 
     async def _within(self, work: Awaitable[APIAnswer], seconds: float | None = None) -> APIAnswer:
         limit = self._timeout if seconds is None else min(seconds, self._timeout)
@@ -311,34 +311,18 @@ class SearchServer:
         pages = await self._provider.extract(urls, options=options)
         return {page.url: page.raw_content for page in pages.results}, pages.credits or 0.0
 
-    async def _extract(self, body: ExtractBody) -> APIAnswer:
+    async def _charged(
+        self, kind: str, body: _Body, work: Awaitable[_Results], answer: Callable[..., APIAnswer]
+    ) -> APIAnswer:
+        """The answer with what `work` gives, and its cost, which is counted."""
         began = time.monotonic()
-        options = ExtractOptions(
-            depth="advanced" if body.extract_depth == "advanced" else "basic",
-            format="text" if body.format == "text" else "markdown",
-            query=body.query,
-            chunks_per_source=body.chunks_per_source,
-        )
-        pages = await self._provider.extract(body.addresses, options=options)
-        charged = pages.credits or 0.0
-        self._spent["extract"] += charged
-        return extract_answer(body, pages, seconds=time.monotonic() - began, credits=charged)
+        results = await work
+        charged = results.credits or 0.0
+        self._spent[kind] += charged
+        return answer(body, results, seconds=time.monotonic() - began, credits=charged)
 
-    async def _crawl(self, body: CrawlBody) -> APIAnswer:
-        began = time.monotonic()
-        options = body.options(most_seconds=self._timeout * _SHARE_OF_TIME)
-        crawled = await self._provider.crawl(body.url, options=options)
-        charged = crawled.credits or 0.0
-        self._spent["crawl"] += charged
-        return crawl_answer(body, crawled, seconds=time.monotonic() - began, credits=charged)
-
-    async def _map(self, body: MapBody) -> APIAnswer:
-        began = time.monotonic()
-        options = body.options(most_seconds=self._timeout * _SHARE_OF_TIME)
-        found = await self._provider.map(body.url, options=options)
-        charged = found.credits or 0.0
-        self._spent["map"] += charged
-        return map_answer(body, found, seconds=time.monotonic() - began, credits=charged)
+    def _crawl_options(self, body: MapBody) -> CrawlOptions:
+        return body.options(most_seconds=self._timeout * _SHARE_OF_TIME)
 
 
 class _LimitedRequest(Request):

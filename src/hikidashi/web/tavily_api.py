@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..common.json import is_object
 from ..errors import ErrorType, TavilyAPIError
 from ..texts import in_language
-from .request import CrawlOptions, SearchFilters, check_crawl_options
+from .request import CrawlOptions, ExtractOptions, SearchFilters, check_crawl_options
 from .results import CrawlResults, ExtractResults, FailedPage, MapResults, SearchHit
 
 __all__ = [
@@ -147,6 +147,16 @@ class ExtractBody(BaseModel):
     def addresses(self) -> list[str]:
         """The requested URLs; one may be a string."""
         return [self.urls] if isinstance(self.urls, str) else self.urls
+
+    @property
+    def options(self) -> ExtractOptions:
+        """How much of a page is asked for, in which format."""
+        return ExtractOptions(
+            depth="advanced" if self.extract_depth == "advanced" else "basic",
+            format="text" if self.format == "text" else "markdown",
+            query=self.query,
+            chunks_per_source=self.chunks_per_source,
+        )
 
     def credits(self, successes: int) -> int:
         """Tavily's price if so many pages could be read."""

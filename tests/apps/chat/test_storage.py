@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hikidashi.apps.chat.storage import ConversationSaver, ConversationStore, Transcript, _name_of
+from hikidashi.apps.chat.storage import ConversationSaver, ConversationStore, _name_of, read_messages, write_messages
 from hikidashi.apps.responder import Message
 from hikidashi.testing import say
 from hikidashi.testing.script import Step
@@ -176,39 +176,38 @@ SAID = [Message(role="user", text="こんにちは\n二行目"), Message(role="a
 
 
 def test_a_conversation_comes_back_as_it_was(tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / "new" / "chat.jsonl")
-    transcript.write(SAID)
-    assert transcript.read() == SAID
+    path = tmp_path / "new" / "chat.jsonl"
+    write_messages(path, SAID)
+    assert read_messages(path) == SAID
 
 
 def test_only_the_user_can_read_it(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
-    Transcript(path).write(SAID)
+    write_messages(path, SAID)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_without_a_file_nothing_was_said(tmp_path: Path) -> None:
-    assert Transcript(tmp_path / "none.jsonl").read() == []
+    assert read_messages(tmp_path / "none.jsonl") == []
 
 
 def test_lines_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     path.write_text('{"role": "user", "text": "kept"}\n{"role": "us\n[]\n{"role": "system", "text": "x"}\n\x00\n')
-    assert Transcript(path).read() == [Message(role="user", text="kept")]
+    assert read_messages(path) == [Message(role="user", text="kept")]
 
 
 def test_a_failed_write_leaves_the_old_conversation(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
-    transcript = Transcript(path)
-    transcript.write(SAID)
+    write_messages(path, SAID)
     cannot_be_written: Any = object()
     with pytest.raises(TypeError):
-        transcript.write([Message(role="user", text=cannot_be_written)])
-    assert transcript.read() == SAID
+        write_messages(path, [Message(role="user", text=cannot_be_written)])
+    assert read_messages(path) == SAID
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_half_a_character_is_kept_as_a_replacement_character(tmp_path: Path) -> None:
-    transcript = Transcript(tmp_path / "chat.jsonl")
-    transcript.write([Message(role="user", text="a\ud800b")])
-    assert transcript.read() == [Message(role="user", text="a\ufffdb")]
+    path = tmp_path / "chat.jsonl"
+    write_messages(path, [Message(role="user", text="a\ud800b")])
+    assert read_messages(path) == [Message(role="user", text="a\ufffdb")]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.web.pages import html as _html
-from hikidashi.web.pages.document import Page, PdfText, pdf_text, read_page
+from hikidashi.web.pages.document import Page, pdf_text, read_page
 from hikidashi.web.pages.html import LEXBOR_LIMIT, TRAFILATURA_LIMIT, Complexity, complexity_of, title_of
 
 SENTENCES = "".join(
@@ -257,20 +257,20 @@ def pdf_of(*pages: str, title: str = "") -> bytes:
 
 
 def test_the_pages_of_a_pdf_are_set_apart_and_its_title_is_known() -> None:
-    assert pdf_text(pdf_of("First page", "Second page", title="Drawers")) == PdfText(
-        "First page\n\nSecond page", "Drawers"
+    assert pdf_text(pdf_of("First page", "Second page", title="Drawers")) == Page(
+        "Drawers", "First page\n\nSecond page"
     )
 
 
 def test_pages_beyond_the_limit_are_counted() -> None:
-    assert pdf_text(pdf_of("one", "two", "three"), max_pages=1) == PdfText("one\n\n[2 more pages]", None)
+    assert pdf_text(pdf_of("one", "two", "three"), max_pages=1) == Page(None, "one\n\n[2 more pages]")
 
 
 def test_a_pdf_that_takes_too_long_gives_at_least_its_first_page() -> None:
-    assert pdf_text(pdf_of("one", "two"), seconds=0) == PdfText("one\n\n[1 more pages]", None)
+    assert pdf_text(pdf_of("one", "two"), seconds=0) == Page(None, "one\n\n[1 more pages]")
 
 
-@pytest.mark.parametrize(("password", "found"), [("sk-test", "pdf_encrypted"), ("", PdfText("Secret plans", None))])
+@pytest.mark.parametrize(("password", "found"), [("sk-test", "pdf_encrypted"), ("", Page(None, "Secret plans"))])
 def test_only_a_pdf_that_asks_for_a_password_is_closed(password: str, found: object) -> None:
     writer = pypdf.PdfWriter(clone_from=BytesIO(pdf_of("Secret plans")))
     writer.encrypt(password, owner_password="owner", algorithm="RC4-128")
@@ -294,4 +294,4 @@ PDF = pdf_of("First page", "Second page")
 @given(at=st.integers(0, len(PDF) - 1), junk=st.binary(max_size=40))
 def test_a_damaged_pdf_gives_text_or_a_problem(at: int, junk: bytes) -> None:
     found = pdf_text(PDF[:at] + junk + PDF[at + len(junk) :])
-    assert isinstance(found, PdfText) or found in {"pdf_encrypted", "pdf_broken", "pdf_no_text"}
+    assert isinstance(found, Page) or found in {"pdf_encrypted", "pdf_broken", "pdf_no_text"}

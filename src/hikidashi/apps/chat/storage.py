@@ -24,8 +24,9 @@ __all__ = [
     "ConversationStore",
     "InputHistory",
     "SavedConversation",
-    "Transcript",
+    "read_messages",
     "saved_conversations",
+    "write_messages",
 ]
 
 MOST_CONVERSATIONS = 200
@@ -48,7 +49,7 @@ class SavedConversation:
 
     def read(self) -> list[Message]:
         """Its messages, oldest first."""
-        return Transcript(self.path).read()
+        return read_messages(self.path)
 
 
 class ConversationStore:
@@ -147,7 +148,7 @@ class ConversationSaver:
         """
         if self._path is None or _stamp(self._path) != self._written:
             self._path = self._conversations.add(messages[0].text)
-        Transcript(self._path).write(messages)
+        write_messages(self._path, messages)
         self._written = _stamp(self._path)
 
     def start_new(self) -> None:
@@ -190,23 +191,18 @@ MOST_ENTRIES = 1000
 """How many entries the input history keeps."""
 
 
-class Transcript:
-    """The messages of a conversation in a file of JSON lines; lines that cannot be read are skipped."""
+def read_messages(path: Path) -> list[Message]:
+    """The messages in a file of JSON lines, oldest first; none if there is no file, and none of broken lines."""
+    return [message for line in _lines_of(path) if (message := _message_of(line))]
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def read(self) -> list[Message]:
-        """The messages, oldest first; none if there is no file."""
-        return [message for line in _lines_of(self._path) if (message := _message_of(line))]
+def write_messages(path: Path, conversation: Sequence[Message]) -> None:
+    """Replace the messages in the file, in one atomic write.
 
-    def write(self, conversation: Sequence[Message]) -> None:
-        """Replace the messages, in one atomic write.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
-        _write_lines(self._path, ({"role": message.role, "text": message.text} for message in conversation))
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    _write_lines(path, ({"role": message.role, "text": message.text} for message in conversation))
 
 
 class InputHistory:

@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise MissingExtra("pypdf", "web") from error
 
-__all__ = ["MAX_PAGES", "TOO_MUCH", "Page", "PdfProblem", "PdfText", "pdf_text", "read_page"]
+__all__ = ["MAX_PAGES", "TOO_MUCH", "Page", "PdfProblem", "pdf_text", "read_page"]
 
 TOO_MUCH = "too_much"
 """Returned for a page that exceeds the limits of the requested parser."""
@@ -55,8 +55,7 @@ def read_page(
     """The page, or the code of the reason why it has no text; `parser` as in `html_text`."""
     kind = _sniffed(body) if content_type in _UNSAID else content_type
     if kind == "application/pdf" or body.startswith(b"%PDF-"):
-        page = pdf_text(body, seconds=pdf_seconds)
-        return Page(page.title, page.text) if isinstance(page, PdfText) else page
+        return pdf_text(body, seconds=pdf_seconds)
     if not _is_text(kind):
         return "media"
     text = decode_page(body, charset)
@@ -93,16 +92,11 @@ _MAX_CHARACTERS = 2_000_000
 PdfProblem = Literal["pdf_encrypted", "pdf_broken", "pdf_no_text"]
 
 
-@dataclass(frozen=True, slots=True)
-class PdfText:
-    """The text of a PDF, with blank lines between pages."""
+def pdf_text(data: bytes, *, max_pages: int = MAX_PAGES, seconds: float = 60.0) -> Page | PdfProblem:
+    """The text of the pages read within `seconds`, blank lines between them; or the problem.
 
-    text: str
-    title: str | None
-
-
-def pdf_text(data: bytes, *, max_pages: int = MAX_PAGES, seconds: float = 60.0) -> PdfText | PdfProblem:
-    """The text of the pages read within `seconds`, with a note of how many were left out; or the problem."""
+    A note at the end says how many were left out.
+    """
     end = time.monotonic() + seconds
     try:
         reader = pypdf.PdfReader(BytesIO(data))
@@ -123,7 +117,7 @@ def pdf_text(data: bytes, *, max_pages: int = MAX_PAGES, seconds: float = 60.0) 
     if not text:
         return "pdf_no_text"
     left_out = count - done
-    return PdfText(text + (f"\n\n[{left_out} more pages]" if left_out else ""), _title(reader))
+    return Page(_title(reader), text + (f"\n\n[{left_out} more pages]" if left_out else ""))
 
 
 def _page_text(reader: pypdf.PdfReader, number: int) -> str:

@@ -12,10 +12,10 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from http.cookiejar import CookieJar
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -37,7 +37,7 @@ from ..request import (
     check_urls,
     crawl_start,
 )
-from ..results import CrawlResults, ExtractedPage, ExtractResults, FailedPage, MapResults, SearchHit, SearchResults
+from ..results import CrawlResults, ExtractedPage, ExtractResults, FailedPage, MapResults, SearchResults
 from .cache import ResultCache
 from .tavily_answers import read_answer, read_credits, read_found_pages, read_hits, read_pages, read_urls, translate
 from .transport import ENCODINGS, LifoTransport, RetryPolicy, SingleFlight, read_within_limits
@@ -76,18 +76,6 @@ _CRAWL_OPTIONS = (
 )
 
 Question = tuple[object, ...]
-
-
-class _SearchReply(NamedTuple):
-    hits: tuple[SearchHit, ...]
-    answer: str | None
-    credits: float
-
-
-class _ExtractReply(NamedTuple):
-    pages: dict[str, ExtractedPage]
-    failed: tuple[FailedPage, ...]
-    credits: float
 
 
 class TavilyAPIClient(SearchProvider):
@@ -176,39 +164,29 @@ class TavilyAPIClient(SearchProvider):
             **filters.given(),
             **({} if filters.topic is None else {"topic": filters.topic}),  # also the default, if it is given
         }
-        connections = await self._connections.get()
         question = (self.name, self._base_url, "search", *sent.items())
-        kept = self._kept(question)
-        if kept is not None:
-            hits, answer, cost = read_hits(kept, limit=request.max_results), read_answer(kept), 0.0
-        else:
-            reply, leader = await connections.flights.run(
-                question, lambda: self._send_search(connections, sent, question, request)
-            )
-            hits, answer, cost = reply.hits, reply.answer, reply.credits if leader else 0.0
-        return SearchResults(
-            query=request.query,
-            results=hits,
-            answer=answer,
-            provider=self.name,
-            cached=kept is not None,
-            credits=cost,
+        if (kept := self._kept(question)) is not None:
+            return replace(_search_results(kept, request), cached=True)
+        connections = await self._connections.get()
+        found, leader = await connections.flights.run(
+            question, lambda: self._send_search(connections, sent, question, request)
         )
+        return found if leader else replace(found, query=request.query, credits=0.0)
 
     async def _send_search(
         self, connections: TavilyConnections, sent: dict[str, object], question: Question, request: SearchRequest
-    ) -> _SearchReply:
+    ) -> SearchResults:
         arguments = {**sent, "include_usage": True, "timeout": self._timeout}
         expected = search_cost(request.search_depth)
         with self._meter.charge(expected) as charge:
             answer = await self._retry.run(lambda: connections.send("search", arguments))
             reported = read_credits(answer)
             charge.cost = expected if reported is None else reported
-        hits = read_hits(answer, limit=request.max_results)
+        found = _search_results(answer, request, credits=charge.cost)
         if self._cache is not None:
             kept = {"results": answer.get("results"), "answer": answer.get("answer")}
             await asyncio.to_thread(self._cache.put, question, kept)
-        return _SearchReply(hits, read_answer(answer), charge.cost)
+        return found
 
     async def _extract(self, urls: Sequence[str], options: ExtractOptions) -> ExtractResults:
         checked = check_urls(urls, any_port=True)
@@ -219,13 +197,13 @@ class TavilyAPIClient(SearchProvider):
         pages = {url: page for url in checked.valid if (page := self._kept_page(url, options)) is not None}
         failed: tuple[FailedPage, ...] = ()
         missing = tuple(url for url in checked.valid if url not in pages)
-        cost = 0.0
+        cost: float | None = 0.0
         if missing:
             reply, leader = await connections.flights.run(
                 ("extract", options, missing), lambda: self._send_extract(connections, missing, options)
             )
-            pages.update(reply.pages)
-            failed = reply.failed
+            pages.update({page.url: page for page in reply.results})
+            failed = reply.failed_results
             cost = reply.credits if leader else 0.0
         return ExtractResults(
             results=tuple(pages[url] for url in checked.valid if url in pages),
@@ -237,7 +215,7 @@ class TavilyAPIClient(SearchProvider):
 
     async def _send_extract(
         self, connections: TavilyConnections, urls: tuple[str, ...], options: ExtractOptions
-    ) -> _ExtractReply:
+    ) -> ExtractResults:
         shortest, longest = _EXTRACT_SECONDS
         arguments = {
             "urls": list(urls),
@@ -254,7 +232,7 @@ class TavilyAPIClient(SearchProvider):
             for url, page in pages.items():
                 kept = {"raw_content": page.raw_content, "title": page.title}
                 await asyncio.to_thread(self._cache.put, self._page_question(url, options), kept)
-        return _ExtractReply(pages, failed, charge.cost)
+        return ExtractResults(results=tuple(pages.values()), failed_results=failed, credits=charge.cost)
 
     async def _crawl(self, url: str, options: CrawlOptions) -> CrawlResults:
         """The pages of a site, crawled by Tavily; not cached, since a site changes."""
@@ -303,6 +281,11 @@ class TavilyAPIClient(SearchProvider):
 
     def _page_question(self, url: str, options: ExtractOptions) -> Question:
         return (self.name, self._base_url, "extract", url, *_sent_options(options).items())
+
+
+def _search_results(answer: dict[str, Any], request: SearchRequest, *, credits: float = 0.0) -> SearchResults:  # noqa: A002
+    hits, summary = read_hits(answer, limit=request.max_results), read_answer(answer)
+    return SearchResults(query=request.query, results=hits, answer=summary, provider="tavily", credits=credits)
 
 
 def _sent_options(options: ExtractOptions) -> dict[str, object]:
