@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConfigError, MissingExtra, Unsupported
 from ..providers import CHAT_MODELS, load
@@ -164,30 +164,35 @@ class TavilySearchAgent(TavilyToolsRepositoryMixin):
             await self.aclose()
 
 
-class SearchAgentOptions(TypedDict, total=False):
-    """The options of `TavilySearchAgent`."""
-
-    deps: TavilySearchDeps | None
-    language: Language | None
-    untrusted: Untrusted
-    system_prompt: str | None
-    search_defaults: SearchDefaults
-    max_tool_tokens: int | None
-    model_settings: ModelSettings | None
-
-
 class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
     """The same agent on Claude Code, which needs no API key if a subscription is logged in.
 
     Claude Code sees the tools as `mcp__pydantic_tools__tavily_search`, `…tavily_extract` and `…tavily_context`.
     """
 
-    def __init__(self, model: ClaudeCodeModel | str = "sonnet", **options: Unpack[SearchAgentOptions]) -> None:
+    def __init__(
+        self,
+        model: ClaudeCodeModel | str = "sonnet",
+        *,
+        deps: TavilySearchDeps | None = None,
+        language: Language | None = None,
+        untrusted: Untrusted = "fence",
+        system_prompt: str | None = None,
+        search_defaults: SearchDefaults = SPEC_DEFAULTS,
+        max_tool_tokens: int | None = ANSWER_TOKENS,
+        model_settings: ModelSettings | None = None,
+    ) -> None:
         """Build the agent; the CLI starts with the first run.
 
         Args:
             model: a `ClaudeCodeModel(tool_execution="agent")`, or the name of a Claude model.
-            **options: as for `TavilySearchAgent`.
+            deps: as for `TavilySearchAgent`.
+            language: of prompt, tools and answers.
+            untrusted: whether text from the web is fenced.
+            system_prompt: replaces `SEARCH_PROMPT`.
+            search_defaults: the arguments of `tavily_search` that the model leaves out.
+            max_tool_tokens: about how many tokens an answer of a tool has at most.
+            model_settings: for every request; see `ClaudeCodeModelSettings`.
 
         Raises:
             Unsupported: `model` runs tools in an MCP server, which would need the client as JSON.
@@ -202,7 +207,16 @@ class ClaudeCodeTavilySearchAgent(TavilySearchAgent):
                 f"`ClaudeCodeModel(tool_execution={model.tool_execution!r})`",
                 'Use `ClaudeCodeModel(tool_execution="agent")`.',
             )
-        super().__init__(model, **options)
+        super().__init__(
+            model,
+            deps=deps,
+            language=language,
+            untrusted=untrusted,
+            system_prompt=system_prompt,
+            search_defaults=search_defaults,
+            max_tool_tokens=max_tool_tokens,
+            model_settings=model_settings,
+        )
 
     @staticmethod
     def _model_of(agent: AgentConfig) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ..texts import Language
+from ..texts import Language, texts
 from ..tokens import estimate_tokens
 from ..tool import json_text
 from .catalog import MAX_LIMIT
@@ -195,180 +195,6 @@ CALL_TOOL = "call_tool"
 _NAMED = 5  # unknown names in a note
 _LONGEST = 128  # characters of each
 _LONGEST_ECHO = 256  # characters of what a model gave
-_EN = {
-    "search": (
-        "Find tools for a task. Most tools are not listed here: search whenever none of the listed ones does what is "
-        "needed, before saying that it cannot be done."
-    ),
-    "covers": "There are tools for: {about}.",
-    "query words": 'What the tool should do, in a few words: "send a mail". Or by name: "select:name_a,name_b".',
-    "query regex": 'A regular expression for names and descriptions: "mail_.*". Or by name: "select:name_a,name_b".',
-    "query both": (
-        'What the tool should do, in a few words: "send a mail". Or a regular expression between slashes: '
-        '"/mail_.*/". Or by name: "select:name_a,name_b".'
-    ),
-    "queries": "One entry for each action needed; all are searched.",
-    "search and load": (
-        "Finds tools that are not loaded yet and loads the best matches, so that you can call them. Use it when no "
-        "loaded tool fits the task: many more exist. Describe one need in a few words, such as `send mail` or `weather "
-        "forecast`; search again for each further need. `select:name_a,name_b` loads tools whose names you know. If "
-        "nothing matches, try other words before you give up."
-    ),
-    "limit": "How many at most; {count} if left out.",
-    "query is not text": "`query` must be text: a few words that say what you need.",
-    "not loaded": (
-        f"Tool {{name!r}} is not loaded: you have not seen its definition. Call `{SEARCH_TOOLS}` with the query "
-        "`select:{name}`, then call it with the arguments that its definition asks for."
-    ),
-    "none to load": (
-        f"There is no tool {{name!r}}. Call `{SEARCH_TOOLS}` with a few words that say what you need, then call one of "
-        "the tools it loads."
-    ),
-    "no match to load": "No tool matches {query!r}. Try other words: what it does, or what it works on.",
-    "removed": "The tools that were found here are gone. Search again.",
-    "call": f"Call a tool that {SEARCH_TOOLS} found, with arguments that fit its input_schema.",
-    "call name": f"The name, as {SEARCH_TOOLS} gave it.",
-    "call arguments": "The arguments, an object that fits the tool's input_schema.",
-    "found": f"Found {{count}}. Call one with {CALL_TOOL}(name, arguments).",
-    "preloaded": (
-        f"Tools that may fit this message, found by a search for it. Call one with {CALL_TOOL}(name, arguments) if it "
-        f"does what is needed; else look for others with {SEARCH_TOOLS}."
-    ),
-    "loaded": "Found {count}. They are in your list of tools from now on: call them by name.",
-    "nearest": (
-        "No tool surely fits {query!r}. These are the nearest, perhaps not what you need: call one with "
-        f"{CALL_TOOL}(name, arguments) only if it is, or try once more with other words."
-    ),
-    "nearest loaded": (
-        "No tool surely fits {query!r}. These are the nearest, perhaps not what you need. They are in your list of "
-        "tools from now on: call one only if it is, or try once more with other words."
-    ),
-    "nearest beside": "For {query} there is no tool that surely fits: {names} come nearest, perhaps not what you need.",
-    "nothing beside": "For {query} there is no tool.",
-    "short": 'In short, {count} more. To get them whole, search for "select:" and their names with commas between:',
-    "further": "{count} further tools match: other or more words tell them apart.",
-    "further at least": "{count} further tools match, or more: other or more words tell them apart.",
-    "no such names": "No tool is named {names}. Look for what it should do by words.",
-    "hidden": "Cannot be used now, because their server does not answer: {names}.",
-    "only hidden": (
-        "What fits {query!r} cannot be used now, because its server does not answer: {names}. Go on without it, or "
-        "search again later."
-    ),
-    "unreachable": (
-        "{name!r} could not be called: its server does not answer at the moment. The arguments are not the reason. "
-        "Go on without it, or try again later."
-    ),
-    "nothing": (
-        "No tool fits {query!r}. Try once more with other words for the action or the thing. If that finds nothing "
-        "either, there is no such tool: go on without it."
-    ),
-    "undiscovered": (
-        "{name!r} was not called: it had not been looked up in this conversation, so its arguments were a guess. Its "
-        "definition follows; call it again with arguments that fit, or look for others with {search}."
-    ),
-    "undiscovered loaded": (
-        "{name!r} was not called: it had not been looked up in this conversation, so its arguments were a guess. It is "
-        "in your list of tools from now on: call it again with arguments that fit, or look for others with {search}."
-    ),
-    "no name": (
-        f"`name` is {{name}}, and a call needs one: give the name of a tool as {SEARCH_TOOLS} gave it, and its "
-        "arguments."
-    ),
-    "unknown": "There is no tool {name!r}. Look for one with {search}.",
-    "unknown near": "There is no tool {name!r}. Look for one with {search}; the nearest are: {near}.",
-    "not listed": (
-        f"{{name!r}} is not in your list of tools. Look for it with {SEARCH_TOOLS}, and call what that finds with "
-        f"{CALL_TOOL}(name, arguments)."
-    ),
-    "definition": "The definition of {name!r}, in case it has not been looked up:",
-}
-
-_JA = {
-    "search": (
-        "作業に必要なツールを探します。ここに載っていないツールが多数あります。載っているもので足りないときは、"
-        "できないと答える前に必ず検索してください。"
-    ),
-    "covers": "対象分野: {about}。",
-    "query words": "ツールにしてほしいことを短く: 「メールを送る」。名前で指定する場合: 「select:name_a,name_b」。",
-    "query regex": "名前や説明に対する正規表現: 「mail_.*」。名前で指定する場合: 「select:name_a,name_b」。",
-    "query both": (
-        "ツールにしてほしいことを短く: 「メールを送る」。正規表現はスラッシュで囲みます: 「/mail_.*/」。"
-        "名前で指定する場合: 「select:name_a,name_b」。"
-    ),
-    "queries": "必要な操作ごとに1項目。すべて検索されます。",
-    "search and load": (
-        "まだ読み込まれていないツールを検索し、最も合うものを読み込んで呼び出せるようにします。読み込み済みのツールで"
-        "足りないときに使ってください。ほかに多数のツールがあります。必要なことを一つ、「メールを送る」「天気予報」の"
-        "ように短く書き、別に必要なことがあれば改めて検索してください。名前がわかっているツールは「select:name_a,"
-        "name_b」で読み込めます。見つからないときは、あきらめる前に別の言葉を試してください。"
-    ),
-    "limit": "最大件数。省略すると{count}件。",
-    "query is not text": "`query` は文字列で指定してください。必要なことを短く書きます。",
-    "not loaded": (
-        "ツール {name!r} は読み込まれておらず、定義がまだ示されていません。"
-        f"`{SEARCH_TOOLS}` を「select:{{name}}」で呼び出してから、定義に合う引数で呼び直してください。"
-    ),
-    "none to load": (
-        f"{{name!r}} というツールはありません。`{SEARCH_TOOLS}` に必要なことを短く書いて検索し、読み込まれたツールを"
-        "呼び出してください。"
-    ),
-    "no match to load": "{query!r} に合うツールはありません。操作や対象を別の言葉で検索してください。",
-    "removed": "ここで見つかったツールはなくなりました。もう一度検索してください。",
-    "call": f"{SEARCH_TOOLS} で見つけたツールを、その input_schema に合う引数で呼び出します。",
-    "call name": f"{SEARCH_TOOLS} が返した名前。",
-    "call arguments": "引数。ツールの input_schema に合うオブジェクト。",
-    "found": f"{{count}}件見つかりました。{CALL_TOOL}(name, arguments) で呼び出してください。",
-    "preloaded": (
-        f"このメッセージに合いそうなツールを検索しておきました。必要なものがあれば {CALL_TOOL}(name, arguments) で"
-        f"呼び出し、なければ {SEARCH_TOOLS} で探してください。"
-    ),
-    "loaded": "{count}件見つかりました。これ以降ツール一覧に載るので、名前で呼び出してください。",
-    "nearest": (
-        "{query!r} に確実に合うツールはありません。次は近いものですが、必要なものではないかもしれません。合う場合だけ "
-        f"{CALL_TOOL}(name, arguments) で呼び出すか、別の言葉でもう一度だけ検索してください。"
-    ),
-    "nearest loaded": (
-        "{query!r} に確実に合うツールはありません。次は近いものですが、必要なものではないかもしれません。"
-        "これ以降ツール一覧に載ります。合う場合だけ呼び出すか、別の言葉でもう一度だけ検索してください。"
-    ),
-    "nearest beside": (
-        "{query} に確実に合うツールはありません。近いもの: {names} (必要なものではないかもしれません)。"
-    ),
-    "nothing beside": "{query} に合うツールはありません。",
-    "short": "ほか{count}件は概要のみです。定義が必要なら、「select:」に続けて名前をコンマ区切りで検索してください。",
-    "further": "さらに{count}件が該当します。言葉を変えるか増やして絞り込んでください。",
-    "further at least": "さらに{count}件以上が該当します。言葉を変えるか増やして絞り込んでください。",
-    "no such names": "{names} という名前のツールはありません。必要なことを言葉で検索してください。",
-    "hidden": "サーバーが応答していないため、現在使えません: {names}。",
-    "only hidden": (
-        "{query!r} に合うツールは、サーバーが応答していないため現在使えません: {names}。"
-        "ツールなしで進めるか、後でもう一度検索してください。"
-    ),
-    "unreachable": (
-        "{name!r} を呼び出せませんでした。サーバーが現在応答していません。引数の問題ではありません。"
-        "このツールなしで進めるか、後でもう一度試してください。"
-    ),
-    "nothing": (
-        "{query!r} に合うツールはありません。操作や対象を別の言葉にして、もう一度だけ検索してください。"
-        "それでも見つからなければ、そのツールは存在しません。ツールなしで進めてください。"
-    ),
-    "undiscovered": (
-        "{name!r} は呼び出していません。この会話ではまだ検索されておらず、引数が推測によるものだからです。"
-        "定義を次に示します。これに合う引数で呼び直すか、{search} で他のツールを探してください。"
-    ),
-    "undiscovered loaded": (
-        "{name!r} は呼び出していません。この会話ではまだ検索されておらず、引数が推測によるものだからです。"
-        "これ以降ツール一覧に載るので、定義に合う引数で呼び直すか、{search} で他のツールを探してください。"
-    ),
-    "no name": (f"`name` が {{name}} です。{SEARCH_TOOLS} が返したツールの名前と、その引数を指定してください。"),
-    "unknown": "{name!r} というツールはありません。{search} で探してください。",
-    "unknown near": "{name!r} というツールはありません。{search} で探してください。近いもの: {near}。",
-    "not listed": (
-        f"{{name!r}} はツール一覧にありません。{SEARCH_TOOLS} で探し、見つかったものを {CALL_TOOL}(name, arguments) で"
-        "呼び出してください。"
-    ),
-    "definition": "{name!r} の定義 (まだ検索していない場合のために):",
-}
 
 
 class Wording:
@@ -474,18 +300,13 @@ def _cut(text: str, longest: int = _LONGEST_ECHO) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-_WORDINGS = {"en": Wording(_EN), "ja": Wording(_JA)}
-
-
 def wording(language: Language) -> Wording:
     """The sentences of `language`.
 
     Raises:
         ValueError: `language` is unknown.
     """
-    if not isinstance(language, str) or language not in _WORDINGS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"`language` is {language!r}: use 'en' or 'ja'.")
-    return _WORDINGS[language]
+    return Wording(texts("search", language))
 
 
 def found_names(text: str) -> list[str]:

@@ -356,12 +356,99 @@ Ctrl-C ends it.
     "ended": "Ended.",
     "speaking_mcp": "Speaking MCP on standard input and output, for a client. Ctrl-C ends it.",
 }
+SEARCH = {
+    "search": (
+        "Find tools for a task. Most tools are not listed here: search whenever none of the listed ones does what is "
+        "needed, before saying that it cannot be done."
+    ),
+    "covers": "There are tools for: {about}.",
+    "query words": 'What the tool should do, in a few words: "send a mail". Or by name: "select:name_a,name_b".',
+    "query regex": 'A regular expression for names and descriptions: "mail_.*". Or by name: "select:name_a,name_b".',
+    "query both": (
+        'What the tool should do, in a few words: "send a mail". Or a regular expression between slashes: '
+        '"/mail_.*/". Or by name: "select:name_a,name_b".'
+    ),
+    "queries": "One entry for each action needed; all are searched.",
+    "search and load": (
+        "Finds tools that are not loaded yet and loads the best matches, so that you can call them. Use it when no "
+        "loaded tool fits the task: many more exist. Describe one need in a few words, such as `send mail` or `weather "
+        "forecast`; search again for each further need. `select:name_a,name_b` loads tools whose names you know. If "
+        "nothing matches, try other words before you give up."
+    ),
+    "limit": "How many at most; {count} if left out.",
+    "query is not text": "`query` must be text: a few words that say what you need.",
+    "not loaded": (
+        "Tool {name!r} is not loaded: you have not seen its definition. Call `search_tools` with the query "
+        "`select:{name}`, then call it with the arguments that its definition asks for."
+    ),
+    "none to load": (
+        "There is no tool {name!r}. Call `search_tools` with a few words that say what you need, then call one of "
+        "the tools it loads."
+    ),
+    "no match to load": "No tool matches {query!r}. Try other words: what it does, or what it works on.",
+    "removed": "The tools that were found here are gone. Search again.",
+    "call": "Call a tool that search_tools found, with arguments that fit its input_schema.",
+    "call name": "The name, as search_tools gave it.",
+    "call arguments": "The arguments, an object that fits the tool's input_schema.",
+    "found": "Found {count}. Call one with call_tool(name, arguments).",
+    "preloaded": (
+        "Tools that may fit this message, found by a search for it. Call one with call_tool(name, arguments) if it "
+        "does what is needed; else look for others with search_tools."
+    ),
+    "loaded": "Found {count}. They are in your list of tools from now on: call them by name.",
+    "nearest": (
+        "No tool surely fits {query!r}. These are the nearest, perhaps not what you need: call one with "
+        "call_tool(name, arguments) only if it is, or try once more with other words."
+    ),
+    "nearest loaded": (
+        "No tool surely fits {query!r}. These are the nearest, perhaps not what you need. They are in your list of "
+        "tools from now on: call one only if it is, or try once more with other words."
+    ),
+    "nearest beside": "For {query} there is no tool that surely fits: {names} come nearest, perhaps not what you need.",
+    "nothing beside": "For {query} there is no tool.",
+    "short": 'In short, {count} more. To get them whole, search for "select:" and their names with commas between:',
+    "further": "{count} further tools match: other or more words tell them apart.",
+    "further at least": "{count} further tools match, or more: other or more words tell them apart.",
+    "no such names": "No tool is named {names}. Look for what it should do by words.",
+    "hidden": "Cannot be used now, because their server does not answer: {names}.",
+    "only hidden": (
+        "What fits {query!r} cannot be used now, because its server does not answer: {names}. Go on without it, or "
+        "search again later."
+    ),
+    "unreachable": (
+        "{name!r} could not be called: its server does not answer at the moment. The arguments are not the reason. "
+        "Go on without it, or try again later."
+    ),
+    "nothing": (
+        "No tool fits {query!r}. Try once more with other words for the action or the thing. If that finds nothing "
+        "either, there is no such tool: go on without it."
+    ),
+    "undiscovered": (
+        "{name!r} was not called: it had not been looked up in this conversation, so its arguments were a guess. Its "
+        "definition follows; call it again with arguments that fit, or look for others with {search}."
+    ),
+    "undiscovered loaded": (
+        "{name!r} was not called: it had not been looked up in this conversation, so its arguments were a guess. It is "
+        "in your list of tools from now on: call it again with arguments that fit, or look for others with {search}."
+    ),
+    "no name": (
+        "`name` is {name}, and a call needs one: give the name of a tool as search_tools gave it, and its arguments."
+    ),
+    "unknown": "There is no tool {name!r}. Look for one with {search}.",
+    "unknown near": "There is no tool {name!r}. Look for one with {search}; the nearest are: {near}.",
+    "not listed": (
+        "{name!r} is not in your list of tools. Look for it with search_tools, and call what that finds with "
+        "call_tool(name, arguments)."
+    ),
+    "definition": "The definition of {name!r}, in case it has not been looked up:",
+}
 ROOMS = {
     "cli_web": CLI_WEB,
     "agents": AGENTS,
     "chat": CHAT,
     "slack": SLACK,
     "providers": PROVIDERS,
+    "search": SEARCH,
     "strands": STRANDS,
     "web": WEB,
 }

@@ -18,7 +18,7 @@ from ..texts import Language, in_language, texts
 from ..tokens import estimate_tokens
 from .messages import message
 from .pages.address import readable_url
-from .results import ExtractedPage, ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
+from .results import ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 
 __all__ = [
     "ANSWER_TOKENS",
@@ -50,27 +50,26 @@ def format_search(results: SearchResults, *, language: Language = "ja") -> str:
     """The hits as a numbered list (section 2.4), or a sentence that there are none."""
     words = texts("web", language)
     hits = [_hit(number, hit, words) for number, hit in enumerate(results.results, start=1)]
-    return _sections(
-        [f"## {words['format.search']}: {_line(results.query)}", *(hits or [words["format.nothing_found"]])]
-    )
+    heading = f"## {words['format.search']}: {_line(results.query)}"
+    return "\n\n".join([heading, *(hits or [words["format.nothing_found"]])])
 
 
 def format_extract(results: ExtractResults, *, language: Language = "ja") -> str:
     """The text of each page, then the URLs that failed with their reasons (section 3.4)."""
     words = texts("web", language)
-    parts = [_page(page) for page in results.results]
+    parts = [f"### URL: {_line(page.url)}\n{well_formed(page.raw_content)}" for page in results.results]
     failed = [_failures(results.failed_results, language)] if results.failed_results else []
     if not parts:
-        return _sections([f"## {words['format.extract']}", words["format.nothing_extracted"], *failed])
+        return "\n\n".join([f"## {words['format.extract']}", words["format.nothing_extracted"], *failed])
     # A `---` follows each page except the last part of the answer.
-    return _sections([f"## {words['format.extract']}", "\n\n---\n\n".join([*parts, *failed])])
+    return f"## {words['format.extract']}\n\n" + "\n\n---\n\n".join([*parts, *failed])
 
 
 def format_context(context: SearchContext, *, language: Language = "ja") -> str:
     """The passages under a heading (section 4.4), or a sentence that there are none."""
     words = texts("web", language)
     passages = well_formed(context.text) or words["format.nothing_found"]
-    return _sections([f"## {words['format.context']}: {_line(context.query)}", passages])
+    return f"## {words['format.context']}: {_line(context.query)}\n\n{passages}"
 
 
 def format_results(results: SearchResults | ExtractResults | SearchContext, *, language: Language = "ja") -> str:
@@ -94,17 +93,9 @@ def _hit(number: int, hit: SearchHit, words: Mapping[str, str]) -> str:
     return f"{head}\n{well_formed(hit.content)}"
 
 
-def _page(page: ExtractedPage) -> str:
-    return f"### URL: {_line(page.url)}\n{well_formed(page.raw_content)}"
-
-
 def _failures(failed: tuple[FailedPage, ...], language: Language) -> str:
     reasons = (f"- {_line(page.url)}: {_line(in_language(page.error, language))}" for page in failed)
     return "\n".join([f"## {texts('web', language)['format.failed']}", *reasons])
-
-
-def _sections(sections: list[str]) -> str:
-    return "\n\n".join(sections)
 
 
 def _line(text: str) -> str:
@@ -200,7 +191,11 @@ def bounded_pages(
         elif offset and offset >= length:
             shown = short_line(page.url, LONGEST_URL)
             notes.append(message("offset_past_end", url=shown, offset=offset, length=length))
-    failed = tuple(_short_failure(page) for page in results.failed_results[:_MOST_FAILURES])
+    # Our own reasons are short, so `short_line` returns them unchanged, with their translations.
+    failed = tuple(
+        replace(page, url=short_line(page.url, LONGEST_URL), error=short_line(page.error, LONGEST_ERROR))
+        for page in results.failed_results[:_MOST_FAILURES]
+    )
     if left_out := len(results.failed_results) - len(failed):
         notes.append(message("failures_cut", count=left_out))
     return replace(results, results=tuple(pages), failed_results=failed), notes
@@ -238,11 +233,6 @@ def bounded_context(context: SearchContext, *, max_tokens: int) -> SearchContext
 def _beginning(text: str, max_tokens: int) -> str:
     part = part_of(text, max_tokens=max_tokens)
     return text if part.next is None else f"{part.text.rstrip()} …"
-
-
-def _short_failure(page: FailedPage) -> FailedPage:
-    # Our own reasons are short, so `short_line` returns them unchanged, with their translations.
-    return replace(page, url=short_line(page.url, LONGEST_URL), error=short_line(page.error, LONGEST_ERROR))
 
 
 def _shares(texts: Sequence[str], max_tokens: int) -> list[int]:

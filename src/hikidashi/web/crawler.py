@@ -287,7 +287,8 @@ class _Crawl(Generic[T]):
         return tuple(links), refused
 
     def _is_inside(self, url: str) -> bool:
-        return bool(self._options.allow_external) or _is_of_site(_site_of(url), self._site)
+        site = _site_of(url)
+        return bool(self._options.allow_external) or site == self._site or site.endswith(f".{self._site}")
 
     def _is_followed(self, url: str) -> bool:
         return is_page(urlsplit(url).path) and self._is_inside(url) and is_wanted(url, self._options)
@@ -298,10 +299,6 @@ def _site_of(url: str) -> str:
     parts = urlsplit(url)
     host = (parts.hostname or "").removeprefix("www.")
     return f"{host}:{parts.port}" if parts.port not in (None, 80, 443) else host
-
-
-def _is_of_site(site: str, start: str) -> bool:
-    return site == start or site.endswith(f".{start}")
 
 
 AGENT = "hikidashi"

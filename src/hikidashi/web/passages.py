@@ -107,11 +107,8 @@ def _section(trail: list[tuple[int, str]], lines: list[str], markup: Markup) -> 
     if trail and written:
         of_heading = 1 if markup == "markdown" and _ATX.match(written[0].rstrip("\r\n")) else 2
         of_heading += markup == "rst" and bool(_UNDERLINE.match(written[0].rstrip("\r\n")))  # also an overline
-    return _TextSection(_joined(trail), "".join(lines), is_bare=bool(trail) and len(written) <= of_heading)
-
-
-def _joined(trail: list[tuple[int, str]]) -> str:
-    return " › ".join(words for _, words in trail if words)
+    path = " › ".join(words for _, words in trail if words)
+    return _TextSection(path, "".join(lines), is_bare=bool(trail) and len(written) <= of_heading)
 
 
 def _headings(lines: list[str], markup: Markup) -> Iterator[tuple[int, int, str]]:

@@ -383,7 +383,11 @@ _MOST_URLS = 20
 
 def log_verbose_tool_start(tool_name: str, arguments: Mapping[str, object]) -> None:
     """Log that `tool_name` was called; values are quoted, so that they cannot forge log lines."""
-    logger.info("%s start: %s", tool_name, {name: _short(value) for name, value in arguments.items()})
+    shown = {
+        name: f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
+        for name, value in arguments.items()
+    }
+    logger.info("%s start: %s", tool_name, shown)
 
 
 def log_verbose_tool_done(
@@ -421,7 +425,3 @@ def _shown(url: object) -> str:
     except ValueError:
         return "<not a URL>"
     return f"{parts.scheme}://{host}{parts.path}" if host else "<not a URL>"
-
-
-def _short(value: object) -> object:
-    return f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value

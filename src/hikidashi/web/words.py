@@ -74,8 +74,8 @@ class Term:
 
 def indexed(text: str) -> str:
     """`text` for the FTS5 index: with n-grams for scripts without spaces, and the parts of camelCase names."""
-    text = _INNER_CAPITAL.sub(_with_parts, _folded(text))
-    return text if text.isascii() else _UNSPACED_RUN.sub(_as_grams, text)
+    text = _INNER_CAPITAL.sub(lambda name: f"{name[0]} {' '.join(_PARTS_OF_NAME.findall(name[0]))}", _folded(text))
+    return text if text.isascii() else _UNSPACED_RUN.sub(lambda run: f" {' '.join(_GRAMS.findall(run[0]))} ", text)
 
 
 def terms_of(question: str) -> list[Term]:
@@ -137,14 +137,6 @@ def _stripped(letters: str) -> str:
         for piece in _GRAMMAR:
             letters = letters.removesuffix(piece).removeprefix(piece)
     return letters
-
-
-def _as_grams(run: re.Match[str]) -> str:
-    return f" {' '.join(_GRAMS.findall(run.group()))} "
-
-
-def _with_parts(name: re.Match[str]) -> str:
-    return f"{name.group()} {' '.join(_PARTS_OF_NAME.findall(name.group()))}"
 
 
 def _folded(text: str) -> str:

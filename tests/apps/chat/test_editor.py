@@ -135,7 +135,7 @@ def test_a_terminal_that_can_do_nothing_is_enough(chat: Start) -> None:
     assert "\x1b" not in terminal.raw
 
 
-def test_the_history_keeps_the_newest_and_reads_plain_lines_of_old(tmp_path: Path) -> None:
+def test_the_history_keeps_the_newest_and_passes_over_broken_lines(tmp_path: Path) -> None:
     path = tmp_path / "state" / "typed"
     path.parent.mkdir()
     path.write_text("an old line\n42\n")
@@ -146,8 +146,8 @@ def test_the_history_keeps_the_newest_and_reads_plain_lines_of_old(tmp_path: Pat
     assert MOST_ENTRIES <= len(kept) <= 2 * MOST_ENTRIES
     assert kept[-1] == f"entry {2 * MOST_ENTRIES + 4}\nof two lines"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    path.write_text("an old line\n42\n")
-    assert InputHistory(path).read() == ["an old line", "42"]
+    path.write_text('broken\n42\n"whole"\n')
+    assert InputHistory(path).read() == ["whole"]
     InputHistory(None).add("nothing")
     assert InputHistory(None).read() == []
     InputHistory(Path(os.devnull, "x")).add("cannot be written")

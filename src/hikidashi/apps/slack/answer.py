@@ -266,8 +266,6 @@ def _code(name: str) -> str:
     return escape(name.replace("`", ""))
 
 
-logger = logging.getLogger("hikidashi")
-
 _GONE = frozenset({"cant_update_message", "edit_window_closed", "message_not_found"})
 
 

@@ -7,9 +7,10 @@ Whatever a model writes, the only `<...>` in the result are links to the web or 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from itertools import zip_longest
+
+from rich.cells import cell_len, set_cell_size
 
 __all__ = ["LONGEST", "escape", "markdown_of", "split_message", "text_of", "to_mrkdwn", "unescape"]
 
@@ -45,6 +46,7 @@ _INLINE = re.compile(
     """,
     re.VERBOSE,
 )
+_MARKS = re.compile(r"\*\*|__|~~|`")
 _SAFE_TARGET = re.compile(r"(?:https?://|mailto:)[^\s]+", re.IGNORECASE)
 
 
@@ -71,7 +73,7 @@ def to_mrkdwn(markdown: str) -> str:
             written += _code_block([re.sub(rf"^[ \t]{{0,{indent}}}", "", line) for line in lines[at + 1 : end]])
             at = end + 1
         elif "|" in lines[at] and at + 1 < len(lines) and "|" in lines[at + 1] and _TABLE_RULE.match(lines[at + 1]):
-            end = _end_of_table(lines, at + 2)
+            end = next((end for end in range(at + 2, len(lines)) if "|" not in lines[end]), len(lines))
             written += _code_block(_aligned([lines[at], *lines[at + 2 : end]]))
             at = end
         else:
@@ -145,7 +147,7 @@ def _marked(found: re.Match[str], depth: int) -> str:
 
 def _link(target: str, label: str) -> str:
     # A target such as `!channel` or `@U123` would notify people: only addresses become links.
-    shown = escape(re.sub(r"\*\*|__|~~|`", "", label)).replace("|", "¦").strip()
+    shown = escape(_MARKS.sub("", label)).replace("|", "¦").strip()
     if not _SAFE_TARGET.fullmatch(target):
         return f"{shown} ({escape(target)})" if shown else escape(target)
     address = _address(target)
@@ -170,32 +172,18 @@ def _code_block(lines: list[str]) -> list[str]:
     return ["```", *(escape(line).replace("```", f"`{_ZERO_WIDTH}``") for line in lines), "```"]
 
 
-def _end_of_table(lines: list[str], start: int) -> int:
-    return next((at for at in range(start, len(lines)) if "|" not in lines[at]), len(lines))
-
-
 def _aligned(lines: list[str]) -> list[str]:
-    rows = [[_bare(cell) for cell in _cells(line)] for line in lines]
-    widths = [max(map(_width, column)) for column in zip_longest(*rows, fillvalue="")]
-    header, *body = ["  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=False)) for row in rows]
+    rows = [[_MARKS.sub("", cell) for cell in _cells(line)] for line in lines]
+    widths = [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
+    header, *body = [
+        "  ".join(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=False)) for row in rows
+    ]
     return [header.rstrip(), "  ".join("-" * width for width in widths), *(row.rstrip() for row in body)]
 
 
 def _cells(line: str) -> list[str]:
     inner = re.sub(r"(?<!\\)\|[ \t]*$", "", line.strip().removeprefix("|"))
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inner)]
-
-
-def _bare(cell: str) -> str:
-    return re.sub(r"\*\*|__|~~|`", "", cell)
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
 
 
 _REFERENCE = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -175,16 +176,13 @@ def _print_totals(log: Console, choice: ChosenProvider) -> None:
     """Print how many documents there are; a missing index may be created later."""
     from hikidashi.web.local import LocalIndex
 
-    index = LocalIndex(choice.asked.index)
-    try:
-        totals = index.totals()
-    except WebIndexError as error:
-        log.print(Text(str(error), "yellow"))
-    else:
-        held = texts("cli_web", choice.language)["holds"].format(count=f"{totals.documents:,}")
-        log.print(Text(held, "dim"))
-    finally:
-        index.close()
+    with closing(LocalIndex(choice.asked.index)) as index:
+        try:
+            documents = index.totals().documents
+        except WebIndexError as error:
+            log.print(Text(str(error), "yellow"))
+        else:
+            log.print(Text(texts("cli_web", choice.language)["holds"].format(count=f"{documents:,}"), "dim"))
 
 
 def _how(url: str, api_key: str | None, language: Language) -> str:

@@ -7,7 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,15 +83,12 @@ def run_index(
     files = [source for source in sources if not is_web_address(source)]
     if watch and not files:
         raise typer.BadParameter("--watch needs a folder or file: pages are read only once.")
-    index = LocalIndex(path)
     before = snapshot(files) if watch else None
-    try:
+    with closing(LocalIndex(path)) as index:
         tally, totals = _indexed(index, sources, language, crawl)
         _report(index, tally, totals, as_json=as_json, one_line=watch)
         if before is not None:
             _watched(index, files, before, language, as_json=as_json)
-    finally:
-        index.close()
     return not tally.counts["failed"]
 
 
@@ -210,11 +207,8 @@ def _counted(count: int, key: str, words: Mapping[str, str]) -> str:
 
 def list_documents(address: str | None, path: Path | None, *, language: Language, as_json: bool) -> bool:
     """Print the documents at and below `address`, or all; whether there were any."""
-    index = LocalIndex(path)
-    try:
+    with closing(LocalIndex(path)) as index:
         found = _below(index, address)
-    finally:
-        index.close()
     if as_json:
         print_json({"index": str(index.path), "documents": [asdict(one) for one in found]})
         return bool(found)
@@ -232,11 +226,10 @@ def list_documents(address: str | None, path: Path | None, *, language: Language
 
 def remove_documents(addresses: Sequence[str], path: Path | None, *, language: Language, as_json: bool) -> bool:
     """Remove the documents at and below `addresses`; whether each of them was in the index."""
-    index = LocalIndex(path)
     words = texts("cli_web", language)
     removed: list[str] = []
     unknown: list[str] = []
-    try:
+    with closing(LocalIndex(path)) as index:
         index.totals()  # raises if there is no index: writing would create one
         with index.writing() as writer:
             for address in addresses:
@@ -249,8 +242,6 @@ def remove_documents(addresses: Sequence[str], path: Path | None, *, language: L
                 if not found and not any(_is_at(url, prefix) for url in removed for prefix in _prefixes(address)):
                     unknown.append(address)
             writer.commit()
-    finally:
-        index.close()
     for address in unknown:
         stderr().print(
             Text.assemble(("✗ ", "bold red"), clean(words["unknown"].format(address=address))), soft_wrap=True
@@ -264,11 +255,8 @@ def remove_documents(addresses: Sequence[str], path: Path | None, *, language: L
 
 def show_stats(path: Path | None, *, language: Language, as_json: bool) -> None:
     """Print statistics of the index."""
-    index = LocalIndex(path)
-    try:
+    with closing(LocalIndex(path)) as index:
         totals, found = index.totals(), index.documents()
-    finally:
-        index.close()
     kinds = Counter(one.kind for one in found)
     days = sorted(one.day for one in found)
     size = sum(file.stat().st_size for file in _files(index.path))

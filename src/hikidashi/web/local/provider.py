@@ -83,7 +83,11 @@ class LocalSearchProvider(SearchProvider):
         if ranker not in get_args(Ranker) or (embed is not None and ranker != "hybrid"):
             with errors_in(language):
                 raise validation_error("ranker", value=repr(ranker))
-        self._semantic = _semantic(embed) if ranker == "hybrid" else None
+        self._semantic: SemanticRanker | None = None
+        if ranker == "hybrid":
+            from .semantic import SemanticRanker  # only a hybrid provider pays for this import
+
+            self._semantic = SemanticRanker(embed)
 
     def __repr__(self) -> str:
         return f"LocalSearchProvider({str(self.index.path)!r})"
@@ -210,9 +214,3 @@ def _passage(found: FoundPassage) -> SearchHit:
 
 def _answer(found: Sequence[FoundPassage]) -> str | None:
     return best_sentence(found[0].body, found[0].terms) if found and found[0].has_every_word else None
-
-
-def _semantic(embed: Embed | None) -> SemanticRanker:
-    from .semantic import SemanticRanker  # only a hybrid provider pays for this import
-
-    return SemanticRanker(embed)

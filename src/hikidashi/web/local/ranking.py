@@ -79,7 +79,7 @@ def ranked(reader: IndexReader, terms: Sequence[Term]) -> Iterator[Ranked]:
     if question.is_known:
         near = _candidates(reader, " AND ".join(word.expression for word in question.words))
         complete = [one for one, _ in _scored(reader, question, near, question.words, complete=True)]
-        yield from sorted(complete, key=_best_first)
+        yield from sorted(complete, key=lambda one: (-one.score, one.passage))
     if question.has_parts:
         yield from _with_some(reader, question, near, complete)
 
@@ -120,10 +120,6 @@ def _with_some(
     for score, passage, weight_of_one in sorted(at_hand):
         if weight_of_one >= _OF_THE_BEST * best:
             yield Ranked(passage, -score, complete=False)
-
-
-def _best_first(one: Ranked) -> tuple[float, int]:
-    return -one.score, one.passage
 
 
 def _highest_score(question: IndexQuery, group: PassageGroup) -> float:
@@ -232,18 +228,18 @@ def groups(reader: IndexReader, question: IndexQuery) -> list[PassageGroup]:
     half of all passages have says nothing by itself.
     """
     words = question.words
-    together = [PassageGroup(rest, search=partial(_with_another, reader, rest)) for rest in _ends(words)]
+    rests = [words[at:] for at in range(len(words) - 1)]
+    together = [PassageGroup(rest, search=partial(_with_another, reader, rest)) for rest in rests]
     alone = [
-        PassageGroup([word], search=partial(_with, reader, word), is_last_resort=word.passages > _RARE)
+        PassageGroup(
+            [word],
+            search=partial(_with, reader, word),
+            is_last_resort=word.passages > _RARE,
+        )
         for word in words
         if word.passages <= _RARE or 2 * word.passages <= question.passages
     ]
     return together + alone
-
-
-def _ends(words: Sequence[QueryWord]) -> list[Sequence[QueryWord]]:
-    """`words` from each of them on, as long as there are two."""
-    return [words[at:] for at in range(len(words) - 1)]
 
 
 def _with(reader: IndexReader, word: QueryWord) -> list[PassageGroup]:

@@ -29,7 +29,6 @@ __all__ = [
     "Snapshot",
     "changed",
     "is_sitemap",
-    "is_sitemap_index",
     "is_web_address",
     "locations",
     "plan",
@@ -108,7 +107,7 @@ def _add_path(made: IngestPlan, source: str | os.PathLike[str]) -> None:
     # Symlinks are not resolved, so that a document is always below the folder it was found in.
     path = Path(os.path.abspath(Path(source).expanduser()))  # noqa: PTH100
     if path.is_dir():
-        made.folders.append(_below(path))
+        made.folders.append(path.as_uri().removesuffix("/") + "/")
         for found in walk(path):
             if isinstance(found, Unreadable):
                 made.failed[found.path.as_uri()] = found.reason
@@ -127,10 +126,6 @@ def _add_path(made: IngestPlan, source: str | os.PathLike[str]) -> None:
     made.documents[path.as_uri()] = FileFound(path, kind_of(path) or "text", status.st_size, status.st_mtime_ns)
 
 
-def _below(folder: Path) -> str:
-    return folder.as_uri().removesuffix("/") + "/"
-
-
 async def _add_address(made: IngestPlan, url: str, fetcher: Fetcher) -> None:
     """Add the page at `url`, or the pages in it if it is a sitemap."""
     waiting, seen = [url], {url}
@@ -144,7 +139,7 @@ async def _add_address(made: IngestPlan, url: str, fetcher: Fetcher) -> None:
         if not is_sitemap(fetched.body):
             made.documents.setdefault(address, PageFound(address, fetched))
             continue
-        nested = is_sitemap_index(fetched.body)
+        nested = bool(_INDEX.search(_unpacked(fetched.body)[:_HEAD]))
         for location in locations(fetched.body):
             if host_of(location) != host_of(fetched.final_url):
                 made.skipped[location] = reason("other_host")
@@ -186,11 +181,6 @@ def is_sitemap(body: bytes) -> bool:
     """Whether `body` is a list of pages, or of other sitemaps."""
     head = _unpacked(body)[:_HEAD]
     return bool(_SITEMAP.search(head) or _INDEX.search(head))
-
-
-def is_sitemap_index(body: bytes) -> bool:
-    """Whether `body` is a list of sitemaps."""
-    return bool(_INDEX.search(_unpacked(body)[:_HEAD]))
 
 
 def locations(body: bytes) -> list[str]:
