@@ -26,27 +26,6 @@ from .texts import LocalizedText, localized
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = [
-    "CHAT_MODELS",
-    "DEFAULT_RANKER",
-    "DEFAULT_SEARCH_PROVIDER",
-    "SEARCH_PROVIDERS",
-    "Ability",
-    "ChatModel",
-    "Engine",
-    "Option",
-    "Package",
-    "ProviderTable",
-    "Ranker",
-    "SearchProviderInfo",
-    "api_models",
-    "load",
-    "names_taking",
-    "preferred_search_provider",
-    "providers_that_can",
-]
-
-
 logger = logging.getLogger("hikidashi.providers")
 
 

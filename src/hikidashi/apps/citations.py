@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 from .responder import AnswerEvent, ToolReturned
 
-__all__ = ["Citations", "CitedPage", "FoundSources"]
-
 _MOST_SOURCES = 5_000
 _LONGEST_TITLE = 100
 _LONGEST_REMARK = 200

@@ -22,8 +22,6 @@ from .responder import Responder
 if TYPE_CHECKING:
     from ..web.answers import Untrusted
 
-__all__ = ["anything_missing", "first_problem", "make_responder", "startup_problems"]
-
 
 def make_responder(config: Config, *, audience: Audience = "user") -> Responder:
     """The responder of `config`; nothing is sent and no process starts before the first question.

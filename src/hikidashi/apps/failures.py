@@ -12,8 +12,6 @@ from typing import Any, Literal
 from ..texts import Language, texts
 from ..web.redact import redacted
 
-__all__ = ["Audience", "Kind", "UnansweredError", "cause_of", "kind_of", "sentence", "short_cause"]
-
 Kind = Literal[
     "busy",
     "refused",

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from ..claude.model import ClaudeCodeModel
     from ..config import AgentConfig, Config, WebSearchConfig
 
-__all__ = ["ClaudeCodeTavilySearchAgent", "PydanticAIResponder", "TavilySearchAgent", "claude_code_model"]
-
 
 class TavilySearchAgent(TavilyToolsRepositoryMixin):
     """An agent with the three web tools, on any pydantic-ai model.

@@ -15,21 +15,6 @@ from ..common.unicode import well_formed
 from ..texts import TABLES, Language, texts
 from .failures import Audience, UnansweredError, cause_of, kind_of, sentence, short_cause
 
-__all__ = [
-    "SEARCH_PROMPT",
-    "AnswerEvent",
-    "AnswerFailed",
-    "BaseResponder",
-    "EventQueue",
-    "Message",
-    "Responder",
-    "TextDelta",
-    "ToolCalled",
-    "ToolReturned",
-    "default_prompt",
-    "turns_of",
-]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Message:

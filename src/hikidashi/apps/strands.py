@@ -25,16 +25,6 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-__all__ = [
-    "StrandsResponder",
-    "ToolsFactory",
-    "anthropic_model",
-    "bedrock_model",
-    "ollama_model",
-    "openai_model",
-    "strands_model",
-]
-
 logger = logging.getLogger("hikidashi.agents")
 
 

@@ -20,8 +20,6 @@ from hikidashi.texts import Language
 if TYPE_CHECKING:
     from hikidashi.apps.chat.storage import ConversationStore, SavedConversation
 
-__all__ = ["EXAMPLES", "chat"]
-
 _STOPPED = 130
 _MOST_NAMED = 5
 

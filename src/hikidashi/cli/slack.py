@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hikidashi.apps.slack.bot import SlackBot
     from hikidashi.config import Config
 
-__all__ = ["EXAMPLES", "slack"]
-
 EXAMPLES = """\b
 Set up, once:
   1. api.slack.com/apps: Create New App, From a manifest, and paste

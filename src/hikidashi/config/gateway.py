@@ -14,9 +14,6 @@ from ..errors import ConfigError
 from .rules import amount, flag, named_texts, number, one_of, one_of_on_off, patterns, text, texts
 from .section import ConfigSection, on_command_line, rules_of
 
-__all__ = ["LONGEST_NAME", "SHORTEST_LIMIT", "Confirm", "GatewayConfig", "GatewayOptions", "ServerConfig"]
-__all__ += ["NameStyle", "SearchMode", "ServerOptions"]
-
 NameStyle = Literal["prefixed", "plain"]
 SearchMode = Literal["auto", "on", "off"]
 Confirm = Literal["never", "destructive"]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ..errors import ConfigError
 from .rules import Rule, described
+from .section import joined
 from .sections import (
     AgentConfig,
     Config,
@@ -21,21 +22,9 @@ from .sections import (
     SlackConfig,
     ToolsConfig,
     WebSearchConfig,
-    joined,
     rules_of,
 )
 from .source import ConfigNode, Problems, parse_toml, parse_yaml, read_text
-
-__all__ = [
-    "SECTIONS",
-    "BrokenVariableError",
-    "CheckedConfig",
-    "Filled",
-    "check_config",
-    "filled",
-    "find_config",
-    "load_config",
-]
 
 SECTIONS = ("tools", "agent", "slack", "servers", "gateway")
 """The keys at the top of a file."""

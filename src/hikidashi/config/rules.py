@@ -13,24 +13,6 @@ from typing import Any, get_args
 from ..common.json import is_mapping, is_sequence
 from ..common.urls import split_base_url
 
-__all__ = [
-    "RULE",
-    "Rule",
-    "address",
-    "amount",
-    "choice",
-    "described",
-    "flag",
-    "named_texts",
-    "number",
-    "one_of",
-    "one_of_on_off",
-    "patterns",
-    "secret",
-    "text",
-    "texts",
-]
-
 RULE = "rule"
 """The metadata key of a rule: `field(default=5, metadata=number(1, 20))`."""
 

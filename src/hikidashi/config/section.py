@@ -9,8 +9,6 @@ from typing import Any
 from ..errors import ConfigError
 from .rules import RULE, Rule
 
-__all__ = ["CommandOption", "ConfigSection", "command_options", "joined", "on_command_line", "rules_of"]
-
 _OPTION = "option"
 
 

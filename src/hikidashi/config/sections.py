@@ -29,24 +29,7 @@ from .rules import (
     secret,
     text,
 )
-from .section import ConfigSection, joined, rules_of
-
-__all__ = [
-    "AgentConfig",
-    "Config",
-    "ConfigSection",
-    "Engine",
-    "GatewayConfig",
-    "Language",
-    "ServerConfig",
-    "SlackConfig",
-    "ToolsConfig",
-    "WebSearchConfig",
-    "joined",
-    "rules_of",
-    "web_search_to_offer",
-]
-
+from .section import ConfigSection, rules_of
 
 logger = logging.getLogger("hikidashi.config")
 

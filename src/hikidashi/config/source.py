@@ -18,8 +18,6 @@ import yaml
 from ..common.json import is_list, is_object
 from ..errors import ConfigError
 
-__all__ = ["ConfigNode", "Problems", "parse_toml", "parse_yaml", "read_text"]
-
 _LARGEST = 1_000_000
 """Bytes; a larger file is not a config."""
 

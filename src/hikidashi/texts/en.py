@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ROOMS"]
-
 WEB = {
     # Arguments that are refused.
     "query_type": "The query must be a string, not {value}.",

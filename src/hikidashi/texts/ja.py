@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ROOMS"]
-
 WEB = {
     # Arguments that are refused.
     "query_type": "検索クエリは文字列で指定してください（受け取った値: {value}）。",

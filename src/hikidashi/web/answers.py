@@ -20,31 +20,6 @@ from .messages import message
 from .pages.address import readable_url
 from .results import ExtractResults, FailedPage, SearchContext, SearchHit, SearchResults
 
-__all__ = [
-    "ANSWER_TOKENS",
-    "DEFAULT_MAX_TOKENS",
-    "LONGEST_ERROR",
-    "LONGEST_TITLE",
-    "LONGEST_URL",
-    "MOST_CONTEXT_TOKENS",
-    "TextPart",
-    "Untrusted",
-    "bounded_context",
-    "bounded_hits",
-    "bounded_pages",
-    "fence",
-    "format_context",
-    "format_error",
-    "format_extract",
-    "format_results",
-    "format_search",
-    "pack_context",
-    "part_of",
-    "short_labels",
-    "short_line",
-    "unfenced",
-]
-
 
 def format_search(results: SearchResults, *, language: Language = "ja") -> str:
     """The hits as a numbered list (section 2.4), or a sentence that there are none."""

@@ -32,20 +32,6 @@ try:
 except ImportError as error:
     raise MissingExtra("protego", "web") from error
 
-__all__ = [
-    "AGENT",
-    "LONGEST_DELAY",
-    "Robots",
-    "RobotsRules",
-    "Visit",
-    "crawl_site",
-    "is_page",
-    "links_of",
-    "map_site",
-    "parse_robots",
-    "visits",
-]
-
 logger = logging.getLogger("hikidashi")
 
 _AT_ONCE = 4

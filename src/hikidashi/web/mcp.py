@@ -15,8 +15,6 @@ from .answers import Untrusted
 from .provider import SearchProvider
 from .tools import web_tools
 
-__all__ = ["serve_stdio", "web_mcp_server"]
-
 _NAME = "hikidashi-web"
 
 

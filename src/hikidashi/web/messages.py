@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 from ..errors import ErrorType, TavilyAPIError
 from ..texts import LocalizedText, localized
 
-__all__ = ["api_error", "message", "reason", "validation_error", "wait_message"]
-
 _MINUTE, _HOUR, _DAY = 60, 60 * 60, 24 * 60 * 60
 _LONGEST_WAIT = 31 * _DAY
 

@@ -14,19 +14,6 @@ from .request import ExtractOptions
 from .results import ExtractedPage
 from .words import Term, spelled, terms_of
 
-__all__ = [
-    "BETWEEN",
-    "Markup",
-    "Passage",
-    "best_sentence",
-    "extracted_as",
-    "plain_text",
-    "relevant_passages",
-    "snippet",
-    "split",
-    "title_of",
-]
-
 Markup = Literal["markdown", "rst", "plain"]
 """The syntax of headings."""
 

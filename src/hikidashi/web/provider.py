@@ -31,8 +31,6 @@ from .request import (
 )
 from .results import CrawlResults, ExtractResults, MapResults, SearchContext, SearchResults
 
-__all__ = ["SearchProvider", "errors_in"]
-
 _DOMAINS = ("include_domains", "exclude_domains")
 _FILTERS = tuple(item.name for item in fields(SearchFilters))
 

@@ -27,16 +27,6 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-__all__ = [
-    "TavilySearchDeps",
-    "TavilyToolsRepositoryMixin",
-    "tavily_context",
-    "tavily_extract",
-    "tavily_search",
-    "web_toolset",
-]
-
-
 _CHOSEN: Any = None
 """In place of a provider: it is chosen when the deps are made."""
 

@@ -9,8 +9,6 @@ from urllib.parse import quote, quote_plus
 
 from ..common.unicode import well_formed
 
-__all__ = ["redacted"]
-
 HIDDEN = "***"
 _SHORTEST = 6  # shorter secrets would match ordinary words
 _NAMES_OF_SECRETS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")

@@ -22,42 +22,6 @@ from .results import FailedPage
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
 
-__all__ = [
-    "CRAWL_DEFAULTS",
-    "EXTRACT_DEFAULTS",
-    "LONGEST_QUERY",
-    "MOST_BREADTH",
-    "MOST_DOMAINS",
-    "MOST_RESULTS",
-    "MOST_URLS",
-    "NO_FILTERS",
-    "AnswerKind",
-    "CheckedUrls",
-    "CrawlOptions",
-    "ExtractOptions",
-    "FilterArguments",
-    "PageFormat",
-    "SearchDepth",
-    "SearchFilters",
-    "SearchOptions",
-    "SearchRequest",
-    "TimeRange",
-    "Topic",
-    "check_choice",
-    "check_crawl_options",
-    "check_extract_options",
-    "check_filters",
-    "check_max_tokens",
-    "check_offset",
-    "check_positive",
-    "check_texts",
-    "check_urls",
-    "crawl_start",
-    "listed",
-    "matches_any",
-    "refuse_filters",
-]
-
 logger = logging.getLogger("hikidashi")
 
 SearchDepth = Literal["basic", "advanced", "fast", "ultra-fast"]

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "CrawlResults",
-    "ExtractResults",
-    "ExtractedPage",
-    "FailedPage",
-    "MapResults",
-    "SearchContext",
-    "SearchHit",
-    "SearchResults",
-]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchHit:

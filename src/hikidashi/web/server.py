@@ -54,8 +54,6 @@ from .tavily_api import (
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-__all__ = ["SearchServer", "Served", "ServerLimits"]
-
 logger = logging.getLogger("hikidashi")
 
 _METHODS = {"/search": "POST", "/extract": "POST", "/crawl": "POST", "/map": "POST", "/usage": "GET"}

@@ -23,36 +23,6 @@ from ..texts import in_language
 from .request import CrawlOptions, ExtractOptions, SearchFilters, check_crawl_options
 from .results import CrawlResults, ExtractResults, FailedPage, MapResults, SearchHit
 
-__all__ = [
-    "LONGEST_QUERY",
-    "MOST_RESULTS",
-    "MOST_URLS",
-    "APIAnswer",
-    "APIRefusal",
-    "CrawlBody",
-    "ExtractBody",
-    "MapBody",
-    "SearchBody",
-    "answered",
-    "bad_request",
-    "check_key",
-    "crawl_answer",
-    "crawl_request",
-    "error_answer",
-    "extract_answer",
-    "extract_request",
-    "failure_answer",
-    "failures",
-    "map_answer",
-    "map_request",
-    "one_of",
-    "read_body",
-    "search_answer",
-    "search_request",
-    "usage_answer",
-]
-
-
 LONGEST_QUERY = 400
 """Tavily's limit on the length of a query."""
 MOST_RESULTS = 20

@@ -52,26 +52,6 @@ from .request import (
 )
 from .results import ExtractResults, SearchContext, SearchResults
 
-__all__ = [
-    "META",
-    "SPEC_DEFAULTS",
-    "TOOL_NAMES",
-    "Definition",
-    "Presentation",
-    "SearchDefaults",
-    "Status",
-    "WebResults",
-    "WebTools",
-    "definition",
-    "full_definition",
-    "log_verbose_tool_done",
-    "log_verbose_tool_failed",
-    "log_verbose_tool_start",
-    "shown_urls",
-    "supported_filters",
-    "web_tools",
-]
-
 logger = logging.getLogger("hikidashi.web")
 
 TOOL_NAMES = ("tavily_search", "tavily_extract", "tavily_context")

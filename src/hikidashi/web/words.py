@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from ..common.unicode import well_formed
 
-__all__ = ["HAN", "KATAKANA", "TOKENIZER", "Term", "beginning", "indexed", "run_term", "spelled", "terms_of"]
-
 # Combining marks count as letters, or Thai and Hindi words would be split at every vowel sign.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 """The FTS5 tokenizer for the output of `indexed`."""

@@ -21,8 +21,6 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from .screen import ERASE_BELOW, rows_after_reflow, terminal_reflows
 from .storage import MOST_ENTRIES, InputHistory
 
-__all__ = ["LineEditor"]
-
 _CONTINUED = "  "
 
 

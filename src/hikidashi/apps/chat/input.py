@@ -11,8 +11,6 @@ from typing import Protocol
 
 from .storage import InputHistory
 
-__all__ = ["PipedLines", "PlainTerminal", "QuestionReader", "question_reader"]
-
 _PASTE_PAUSE = 0.05
 """Lines that follow each other within this many seconds were pasted, not typed."""
 _CONTINUED = "  "

@@ -22,8 +22,6 @@ from .input import QuestionReader
 from .screen import JsonScreen, PlainScreen, Screen, TerminalScreen, supports_hyperlinks
 from .storage import ConversationSaver, SavedConversation
 
-__all__ = ["BackgroundResponder", "Chat", "run_interruptible", "show_answer"]
-
 _Result = TypeVar("_Result")
 
 

@@ -28,19 +28,6 @@ from ..responder import AnswerEvent, AnswerFailed, TextDelta, ToolCalled, ToolRe
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = [
-    "ERASE_BELOW",
-    "JsonScreen",
-    "LiveLines",
-    "MarkdownBlocks",
-    "PlainScreen",
-    "Screen",
-    "TerminalScreen",
-    "rows_after_reflow",
-    "supports_hyperlinks",
-    "terminal_reflows",
-]
-
 _KINDS = {TextDelta: "text", ToolCalled: "tool_called", ToolReturned: "tool_returned", AnswerFailed: "failed"}
 
 

@@ -16,19 +16,6 @@ from ...common.files import create_private, make_private, private_folder, replac
 from ...common.unicode import well_formed
 from ..responder import Message
 
-__all__ = [
-    "MOST_CONVERSATIONS",
-    "MOST_DAYS",
-    "MOST_ENTRIES",
-    "ConversationSaver",
-    "ConversationStore",
-    "InputHistory",
-    "SavedConversation",
-    "read_messages",
-    "saved_conversations",
-    "write_messages",
-]
-
 MOST_CONVERSATIONS = 200
 MOST_DAYS = 90
 """How many conversations are kept, and for how long after their last use."""

@@ -18,8 +18,6 @@ from .mrkdwn import escape, split_message, to_mrkdwn
 from .questions import Asked, Questions, SlackQuestion
 from .thread import WAITING, Left, Thread, ThreadReader
 
-__all__ = ["Answerer", "LiveMessage"]
-
 logger = logging.getLogger("hikidashi")
 
 _HARMLESS = frozenset({"already_reacted", "message_not_found", "no_reaction"})

@@ -28,8 +28,6 @@ try:
 except ImportError as error:
     raise MissingExtra("slack-bolt", "slack") from error
 
-__all__ = ["Identity", "SlackAPI", "SlackSocket", "proxy_for"]
-
 SLACK_URL = "https://slack.com/api/"
 
 # Slack takes JSON only for methods that write.

@@ -18,8 +18,6 @@ from .api import Identity, SlackAPI, SlackSocket
 from .questions import Asked, Questions, question_in
 from .thread import ThreadReader
 
-__all__ = ["Identity", "SlackBot", "SlackError"]
-
 logger = logging.getLogger("hikidashi")
 
 _FAREWELL_SECONDS = 10.0

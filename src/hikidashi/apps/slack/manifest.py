@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["BOT_EVENTS", "BOT_SCOPES", "app_manifest"]
-
 BOT_SCOPES = {
     "app_mentions:read": "receive mentions of the bot",
     "channels:history": "read the thread of a question in a public channel",

@@ -12,8 +12,6 @@ from itertools import zip_longest
 
 from rich.cells import cell_len, set_cell_size
 
-__all__ = ["LONGEST", "escape", "markdown_of", "split_message", "text_of", "to_mrkdwn", "unescape"]
-
 # Slack formats only text between spaces or punctuation; in Japanese a zero-width space serves as one.
 _ZERO_WIDTH = "\u200b"
 _DEEPEST = 4

@@ -21,8 +21,6 @@ from typing import Any, TypeVar
 
 from ...common.sqlite import connect, transaction
 
-__all__ = ["Asked", "Questions", "SlackQuestion", "question_in"]
-
 # Other subtypes are edits, joins, topics and so on.
 _SUBTYPES_OF_PEOPLE = frozenset({None, "file_share", "me_message", "thread_broadcast"})
 

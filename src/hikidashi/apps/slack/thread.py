@@ -17,8 +17,6 @@ from .api import Identity, SlackAPI
 from .mrkdwn import markdown_of, text_of
 from .questions import Asked, SlackQuestion
 
-__all__ = ["WAITING", "Left", "Thread", "ThreadReader"]
-
 logger = logging.getLogger("hikidashi")
 
 WAITING = ":hourglass_flowing_sand:"

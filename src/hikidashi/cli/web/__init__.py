@@ -17,20 +17,6 @@ from ..shared_options import with_shared_options
 if TYPE_CHECKING:
     from hikidashi.web.request import CrawlOptions
 
-
-__all__ = [
-    "FilterOptions",
-    "Index",
-    "Json",
-    "Lang",
-    "ProviderOptions",
-    "ReadingOptions",
-    "ServerOptions",
-    "crawl_of",
-    "web",
-]
-
-
 Index = Annotated[
     Path | None,
     typer.Option("--index", metavar="FILE", help="The local index.", show_default="in your data folder"),

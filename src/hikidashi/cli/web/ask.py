@@ -32,8 +32,6 @@ from . import ProviderOptions
 if TYPE_CHECKING:
     from hikidashi.web.server import Served
 
-__all__ = ["ChosenProvider", "choice_of", "print_answer", "print_markdown", "run_server"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenProvider:

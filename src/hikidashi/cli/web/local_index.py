@@ -26,9 +26,6 @@ from hikidashi.web.request import CrawlOptions
 
 from ..output import Language, clean, print_json, print_text, stderr, stdout
 
-__all__ = ["list_documents", "remove_documents", "run_index", "show_stats"]
-
-
 _MOST_COMPLAINTS = 20
 _KINDS = ("added", "updated", "unchanged", "removed", "skipped", "failed")
 

@@ -28,28 +28,6 @@ from ..passages import Passage
 from ..request import SearchFilters
 from ..words import TOKENIZER, indexed
 
-__all__ = [
-    "NO_CONDITION",
-    "POSITIONS",
-    "READER",
-    "AlreadyWriting",
-    "Condition",
-    "IndexReader",
-    "IndexTotals",
-    "IndexWriter",
-    "ListedDocument",
-    "NewDocument",
-    "NoIndex",
-    "StoredDocument",
-    "StoredState",
-    "condition_of",
-    "map_errors",
-    "open_to_read",
-    "open_to_write",
-    "reading",
-    "writer_lock",
-]
-
 POSITIONS = 1 << 20
 """A passage's id is its document's id times this, plus its position."""
 

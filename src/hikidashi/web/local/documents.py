@@ -28,29 +28,6 @@ if TYPE_CHECKING:
     from ..pages.extract import Extractor
     from ..pages.fetch import Fetched, Fetcher
 
-__all__ = [
-    "MAX_BYTES",
-    "Failed",
-    "FileFound",
-    "FrontMatter",
-    "Kind",
-    "Outcome",
-    "PageText",
-    "Same",
-    "Skipped",
-    "Touched",
-    "Unreadable",
-    "day_of",
-    "front_matter",
-    "has_no_text",
-    "kind_of",
-    "page_text",
-    "published_day",
-    "read_file",
-    "read_page",
-    "walk",
-]
-
 MAX_BYTES = 20 * 1024 * 1024
 """Default limit of a file's size."""
 

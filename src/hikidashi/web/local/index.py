@@ -31,8 +31,6 @@ from .ranking import Ranked, ranked
 if TYPE_CHECKING:
     from .semantic import SemanticRanker
 
-__all__ = ["FoundPassage", "LocalIndex", "default_index_path"]
-
 _MOST_COPIES = 5
 
 

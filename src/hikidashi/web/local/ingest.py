@@ -25,8 +25,6 @@ from .sources import IngestPlan, PageFound, plan
 if TYPE_CHECKING:
     from ..pages.fetch import Fetcher
 
-__all__ = ["IngestEvent", "IngestKind", "ingest"]
-
 logger = logging.getLogger("hikidashi")
 
 # Documents are committed in batches, since a commit costs as much as several documents.

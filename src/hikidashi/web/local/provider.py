@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from ..pages.fetch import Fetcher
     from .semantic import Embed, SemanticRanker
 
-__all__ = ["LocalSearchProvider", "Ranker"]
-
 _FILE = "file:"
 _TOKENS_OF_A_PASSAGE = 100  # most passages have more
 _MOST_PASSAGES = 60

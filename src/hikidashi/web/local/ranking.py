@@ -29,19 +29,6 @@ from itertools import count
 from ..words import HAN, KATAKANA, Term, beginning, run_term
 from .database import POSITIONS, IndexReader
 
-__all__ = [
-    "HEADING",
-    "LEADING_HEADINGS",
-    "TITLE",
-    "IndexQuery",
-    "PassageGroup",
-    "QueryWord",
-    "Ranked",
-    "groups",
-    "ranked",
-    "resolved",
-]
-
 _EVERY_WORD = 0.5  # the lowest score of a passage that has all words of the query
 _K1, _B = 1.2, 0.75
 _LOWEST = 0.01  # a result is not shown as 0.00

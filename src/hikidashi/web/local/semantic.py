@@ -17,8 +17,6 @@ from ...search.engine.vectors import Vectorizer
 if TYPE_CHECKING:
     from .index import FoundPassage
 
-__all__ = ["Embed", "SemanticRanker"]
-
 Embed = Callable[[list[str]], Any] | Embedder
 """A function from texts to vectors, or an `Embedder`."""
 

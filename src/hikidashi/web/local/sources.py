@@ -23,19 +23,6 @@ from .documents import FileFound, PageText, Unreadable, has_no_text, kind_of, pa
 if TYPE_CHECKING:
     from ..pages.fetch import Fetched, Fetcher
 
-__all__ = [
-    "IngestPlan",
-    "PageFound",
-    "Snapshot",
-    "changed",
-    "is_sitemap",
-    "is_web_address",
-    "locations",
-    "plan",
-    "snapshot",
-    "source_list",
-]
-
 _MOST_PAGES = 10_000
 _MOST_SITEMAPS = 200
 

@@ -17,8 +17,6 @@ from urllib.parse import quote, urlsplit
 from ...errors import FetchRefused, MissingExtra
 from ..messages import reason
 
-__all__ = ["Address", "check_url", "encoded_url", "host_of", "is_allowed", "is_public", "parse_url", "readable_url"]
-
 _MAX_LENGTH = 8192
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PORTS = frozenset(_DEFAULT_PORTS.values())

@@ -6,8 +6,6 @@ import codecs
 import re
 from collections.abc import Iterator
 
-__all__ = ["decode_iso2022jp", "decode_page", "is_iso2022jp"]
-
 _BOMS = [
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),

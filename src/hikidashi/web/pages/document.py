@@ -18,8 +18,6 @@ try:
 except ImportError as error:
     raise MissingExtra("pypdf", "web") from error
 
-__all__ = ["MAX_PAGES", "TOO_MUCH", "Page", "PdfProblem", "pdf_text", "read_page"]
-
 TOO_MUCH = "too_much"
 """Returned for a page that exceeds the limits of the requested parser."""
 

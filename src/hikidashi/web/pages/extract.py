@@ -19,13 +19,6 @@ from ..results import ExtractedPage, ExtractResults, FailedPage
 from .fetch import Fetched, Fetcher, page_error
 from .worker import WorkerDied, WorkerProcess
 
-__all__ = [
-    "Extractor",
-    "extract_urls",
-    "read_pages",
-    "shared_extractor",
-]
-
 logger = logging.getLogger("hikidashi")
 
 _AT_ONCE = 8

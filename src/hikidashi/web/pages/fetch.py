@@ -32,22 +32,6 @@ try:
 except ImportError as error:
     raise MissingExtra("httpx", "web") from error
 
-__all__ = [
-    "ACCEPTED",
-    "Decompressor",
-    "Fetched",
-    "Fetcher",
-    "GuardedBackend",
-    "NameNotFound",
-    "Resolver",
-    "TooLarge",
-    "TooManyChunks",
-    "Undecodable",
-    "in_larger_chunks",
-    "page_error",
-    "resolve",
-]
-
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Resolves a host name and port to IP addresses."""
 

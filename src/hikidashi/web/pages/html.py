@@ -19,8 +19,6 @@ try:
 except ImportError as error:
     raise MissingExtra("trafilatura", "web") from error
 
-__all__ = ["LEXBOR_LIMIT", "TRAFILATURA_LIMIT", "Complexity", "complexity_of", "html_text", "title_of"]
-
 _POOR = 250
 _MANY_TAGS = 200_000
 _MANY_TAGS_SIZE = 4_000_000

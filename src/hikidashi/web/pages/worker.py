@@ -21,8 +21,6 @@ from typing import IO, Any
 
 from ...common.unicode import well_formed
 
-__all__ = ["WorkerDied", "WorkerProcess", "read_frame", "write_frame"]
-
 _LENGTHS = struct.Struct(">II")
 _STARTUP_SECONDS = 60.0
 # A process that parses untrusted pages gets none of the program's keys.

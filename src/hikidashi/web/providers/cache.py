@@ -28,8 +28,6 @@ from ...common.sqlite import (
     transaction,
 )
 
-__all__ = ["ResultCache"]
-
 logger = logging.getLogger("hikidashi")
 
 _APPLICATION = 0x48494B57  # "HIKW" identifies a cache among SQLite files

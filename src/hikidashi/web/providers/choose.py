@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ...config import WebSearchConfig
     from .cache import ResultCache
 
-__all__ = ["choose_provider", "configured_provider", "provider_name"]
-
 
 def provider_name(provider: str | None = None) -> str:
     """The name of the provider that `choose_provider` makes.

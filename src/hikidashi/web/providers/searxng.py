@@ -38,8 +38,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from ..pages.fetch import Fetcher
 
-__all__ = ["SearxngProvider"]
-
 _MOST_PAGES = 3  # of results; each queries all engines again
 _PASSAGE_LENGTH = 1_500  # characters per page in an advanced search
 _MOST_DOMAINS_ASKED = 10  # in `site:` operators; engines truncate longer queries

@@ -48,16 +48,6 @@ try:
 except ImportError as error:
     raise MissingExtra("tavily-python", "tavily") from error
 
-__all__ = [
-    "BASE_URL",
-    "CreditMeter",
-    "TavilyAPIClient",
-    "TavilyConnections",
-    "extract_cost",
-    "search_cost",
-    "shorten_query",
-]
-
 logger = logging.getLogger("hikidashi")
 
 BASE_URL = "https://api.tavily.com"

@@ -25,18 +25,6 @@ except ImportError as error:
     raise MissingExtra("tavily-python", "tavily") from error
 
 
-__all__ = [
-    "read_answer",
-    "read_credits",
-    "read_found_pages",
-    "read_hits",
-    "read_pages",
-    "read_urls",
-    "translate",
-    "unexpected_shape",
-]
-
-
 def read_hits(answer: dict[str, Any], *, limit: int) -> tuple[SearchHit, ...]:
     """The first `limit` hits of a search response.
 

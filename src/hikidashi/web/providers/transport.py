@@ -21,19 +21,6 @@ try:
 except ImportError as error:
     raise MissingExtra("httpx", "web") from error
 
-
-__all__ = [
-    "ENCODINGS",
-    "LARGEST_ANSWER",
-    "AnswerTooLarge",
-    "LifoTransport",
-    "RetryPolicy",
-    "Shared",
-    "SingleFlight",
-    "parse_retry_after",
-    "read_within_limits",
-]
-
 logger = logging.getLogger("hikidashi")
 
 
