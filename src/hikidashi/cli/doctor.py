@@ -96,7 +96,8 @@ def examine() -> list[Check]:
         Check(area="base", name="Python", status="ok", found=platform.python_version()),
         Check(area="base", name="hikidashi", status="ok", found=__version__),
         *check_extras(needs_by_extra()),
-        *check_claude_code(os.environ),
+        check_cli(find_cli(), needed=find_spec("claude_agent_sdk") is not None),
+        check_login(os.environ),
         *check_providers(os.environ),
         *check_keys(os.environ),
     ]
@@ -152,7 +153,7 @@ class Need:
 def check_extras(needs: Mapping[str, Iterable[Need]], installed: Mapping[str, str] | None = None) -> Iterator[Check]:
     """Check each extra against the `installed` versions; by default those of this environment."""
     for extra, packages in needs.items():
-        yield _check_extra(extra, list(packages), installed)
+        yield _check_extra(extra, packages, installed)
 
 
 def needs_by_extra(requirements: Iterable[str] | None = None) -> dict[str, list[Need]]:
@@ -174,20 +175,17 @@ def _own_requirements() -> list[str]:
         return []
 
 
-def _check_extra(extra: str, needs: list[Need], installed: Mapping[str, str] | None) -> Check:
+def _check_extra(extra: str, needs: Iterable[Need], installed: Mapping[str, str] | None) -> Check:
     install = f"pip install 'hikidashi[{extra}]'"
-    found: list[str] = []
-    wrong: list[str] = []
-    missing: list[str] = []
-    for need in needs:
-        version = _installed_version(need.package) if installed is None else installed.get(need.package)
-        if version is None:
-            missing.append(need.package)
-            continue
-        verdict = need.verdict(version)
-        found.append(f"{need.package} {version}")
-        if verdict != "ok":
-            wrong.append(f"{need.package} {version} is {verdict}, {need} is needed")
+    look_up = _installed_version if installed is None else installed.get
+    versions = {need: look_up(need.package) for need in needs}
+    found = [f"{need.package} {version}" for need, version in versions.items() if version is not None]
+    missing = [need.package for need, version in versions.items() if version is None]
+    wrong = [
+        f"{need.package} {version} is {verdict}, {need} is needed"
+        for need, version in versions.items()
+        if version is not None and (verdict := need.verdict(version)) != "ok"
+    ]
     if wrong:
         return Check(area="extra", name=extra, status="problem", found="; ".join(wrong), remedy=f"{install} --upgrade")
     if missing:
@@ -214,12 +212,6 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 # The Claude Code CLI and its login.
-
-
-def check_claude_code(environment: Mapping[str, str]) -> Iterator[Check]:
-    """Check the CLI that `ClaudeCodeModel` starts, and its login."""
-    yield check_cli(find_cli(), needed=find_spec("claude_agent_sdk") is not None)
-    yield check_login(environment)
 
 
 def find_cli() -> Path | None:
@@ -273,18 +265,15 @@ def check_login(environment: Mapping[str, str]) -> Check:
     if (folder / ".credentials.json").is_file():
         return Check(area="claude", name="login", status="ok", found=f"there is one in {_from_home(folder)}")
     elsewhere = " (macOS keeps it in the keychain, which is not checked)" if sys.platform == "darwin" else ""
+    # The CLI inside the SDK is not on PATH.
+    command = "`claude`" if shutil.which("claude") or find_cli() is None else "the CLI above, by its path,"
     return Check(
         area="claude",
         name="login",
         status="absent",
         found=f"none in {_from_home(folder)}{elsewhere}",
-        remedy=f"To use a subscription, run {_command()} and log in.",
+        remedy=f"To use a subscription, run {command} and log in.",
     )
-
-
-def _command() -> str:
-    """How a person starts the CLI: the one inside the SDK is not on PATH."""
-    return "`claude`" if shutil.which("claude") or find_cli() is None else "the CLI above, by its path,"
 
 
 def _cli(status: Status, found: str, remedy: str = "") -> Check:
@@ -361,17 +350,13 @@ def known_keys() -> dict[str, str]:
 def check_keys(environment: Mapping[str, str]) -> Iterator[Check]:
     """Each known key: set, not set, or set to something that cannot work."""
     for name, purpose in known_keys().items():
-        yield _check_key(name, environment.get(name), purpose)
-
-
-def _check_key(name: str, value: str | None, purpose: str) -> Check:
-    if value is None:
-        return Check(area="key", name=name, status="absent", found="not set")
-    mistake = _mistake(name, value)
-    if mistake:
-        found, remedy = mistake
-        return Check(area="key", name=name, status="problem", found=found, remedy=remedy)
-    return Check(area="key", name=name, status="ok", found=f"set, for {purpose}")
+        value = environment.get(name)
+        if value is None:
+            yield Check(area="key", name=name, status="absent", found="not set")
+        elif mistake := _mistake(name, value):
+            yield Check(area="key", name=name, status="problem", found=mistake[0], remedy=mistake[1])
+        else:
+            yield Check(area="key", name=name, status="ok", found=f"set, for {purpose}")
 
 
 def _mistake(name: str, value: str) -> tuple[str, str] | None:
