@@ -21,8 +21,6 @@ from pydantic_ai.toolsets import DynamicToolset, WrapperToolset
 
 from hikidashi import ToolNotFoundError, ToolValidationError, Unsupported, create_mcp_server_from_tools
 from hikidashi.claude.mcp_integration import (
-    AgentToolset,
-    PydanticAITool,
     ToolDefinition,
     _get_parameters_json_schema,
     extract_tools_from_toolset,
@@ -243,27 +241,8 @@ async def test_a_server_of_another_name_leaves_nothing_of_the_first() -> None:
 # Schemas
 
 
-@pytest.mark.parametrize(
-    "tool",
-    [
-        SimpleNamespace(name="t", parameters_json_schema=SCHEMA),
-        SimpleNamespace(name="t", function_schema=SimpleNamespace(json_schema=SCHEMA)),
-        SimpleNamespace(name="t", tool_def=SimpleNamespace(parameters_json_schema=SCHEMA)),
-        SimpleNamespace(
-            name="t",
-            parameters_json_schema=SCHEMA,
-            function_schema=SimpleNamespace(json_schema={}),
-            tool_def=SimpleNamespace(parameters_json_schema={}),
-        ),
-        SimpleNamespace(
-            name="t",
-            parameters_json_schema=None,
-            function_schema=SimpleNamespace(json_schema=SCHEMA),
-            tool_def=SimpleNamespace(parameters_json_schema={}),
-        ),
-    ],
-)
-def test_the_schema_comes_from_the_first_place_that_has_one(tool: Any) -> None:
+def test_a_place_that_has_none_for_a_schema_is_passed_over() -> None:
+    tool = SimpleNamespace(name="t", parameters_json_schema=None, function_schema=SimpleNamespace(json_schema=SCHEMA))
     assert _get_parameters_json_schema(tool) is SCHEMA
 
 
@@ -273,12 +252,6 @@ def test_a_tool_without_a_schema_is_refused_with_the_places_looked_at() -> None:
 
     for place in ("parameters_json_schema", "function_schema.json_schema", "tool_def.parameters_json_schema"):
         assert f"`{place}`" in str(refused.value)
-
-
-@pytest.mark.parametrize("schema", ["object", [], 1, BaseModel])
-def test_a_schema_that_is_no_dict_is_refused(schema: Any) -> None:
-    with pytest.raises(ToolValidationError, match="must be a JSON Schema object"):
-        create_mcp_server_from_tools([OwnTool("t", add, parameters_json_schema=schema)])
 
 
 async def test_a_schema_without_a_type_describes_an_object() -> None:
@@ -295,20 +268,9 @@ def test_a_tool_without_a_name_is_refused(name: Any) -> None:
         create_mcp_server_from_tools(OwnToolset({"x": OwnTool(name, add)}))
 
 
-@pytest.mark.parametrize("tool", [SimpleNamespace(name="t", parameters_json_schema=SCHEMA), OwnTool("t", None)])  # pyright: ignore[reportArgumentType]
-def test_a_tool_without_a_function_is_refused(tool: Any) -> None:
-    with pytest.raises(ToolValidationError, match="'t' has no function"):
-        create_mcp_server_from_tools([tool])
-
-
 def test_a_tool_that_requires_approval_is_refused() -> None:
     with pytest.raises(Unsupported, match="requires approval"):
         create_mcp_server_from_tools([Tool(add, requires_approval=True)])
-
-
-def test_the_protocols_know_tools_and_toolsets() -> None:
-    assert isinstance(OwnTool("t", add), PydanticAITool)
-    assert isinstance(Agent()._function_toolset, AgentToolset)
 
 
 LEAVES: list[dict[str, Any]] = [
