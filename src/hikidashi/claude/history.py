@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Hashable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, TypeGuard
 from uuid import uuid4
 
 from pydantic_ai.exceptions import UserError
@@ -53,7 +53,7 @@ async def with_downloads(messages: Sequence[ModelMessage], done: Downloads) -> l
     Raises:
         UserError: a file could not be downloaded.
     """
-    return [await _message(message, done) for message in messages]
+    return [await _message(message, done) if isinstance(message, ModelRequest) else message for message in messages]
 
 
 async def returned_with_downloads(value: Any) -> Any:
@@ -68,38 +68,29 @@ async def returned_with_downloads(value: Any) -> Any:
     return await _loaded(value, {})
 
 
-async def _message(message: ModelMessage, done: Downloads) -> ModelMessage:
-    if not isinstance(message, ModelRequest):
-        return message
-    parts = [
-        await _part(part, done) if isinstance(part, UserPromptPart | ToolReturnPart) else part for part in message.parts
+async def _message(message: ModelRequest, done: Downloads) -> ModelRequest:
+    parts: list[Any] = [
+        replace(part, content=await _loaded(part.content, done))
+        if isinstance(part, UserPromptPart | ToolReturnPart)
+        else part
+        for part in message.parts
     ]
-    same = all(new is old for new, old in zip(parts, message.parts, strict=True))
-    return message if same else replace(message, parts=parts)
+    return replace(message, parts=parts)
 
 
-async def _part(part: Any, done: Downloads) -> Any:
-    content = await _loaded(part.content, done)
-    return part if content is part.content else replace(part, content=content)
+async def _loaded(content: object, done: Downloads) -> Any:
+    """`content`, a file or a list of items, with files downloaded."""
+    if is_sequence(content) and any(map(_is_to_load, content)):
+        return [await _loaded(item, done) for item in content]
+    if _is_to_load(content):
+        key = (content.url, content.force_download)
+        if key not in done:
+            done[key] = await _downloaded(content)
+        return done[key]
+    return content
 
 
-async def _loaded(value: Any, done: Downloads) -> Any:
-    """`value`, a file or a list of items, with files downloaded; the same object if there is nothing to download."""
-    if is_sequence(value):
-        return [await _loaded_item(item, done) for item in value] if any(map(_is_to_load, value)) else value
-    return await _loaded_item(value, done)
-
-
-async def _loaded_item(item: Any, done: Downloads) -> Any:
-    if not _is_to_load(item):
-        return item
-    key = (item.url, item.force_download)
-    if key not in done:
-        done[key] = await _downloaded(item)
-    return done[key]
-
-
-def _is_to_load(item: object) -> bool:
+def _is_to_load(item: object) -> TypeGuard[FileUrl]:
     if not isinstance(item, ImageUrl | DocumentUrl):
         return False
     return bool(item.force_download) or (isinstance(item, DocumentUrl) and is_text(_kind(item)))

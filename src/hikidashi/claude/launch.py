@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -249,40 +249,29 @@ def _complete(key: object) -> object:
 def _with_same_tools(config: McpSdkServerConfig) -> McpSdkServerConfig:
     """A server that lists the same tools, and whose calls can be redirected."""
     server: Server[Any] = Server(config["name"])
-    _copy_handler(_server(config), server, "tools/list")
-    _copy_handler(_server(config), server, "tools/call")
+    for method in ("tools/list", "tools/call"):
+        entry = _handler(config, method)
+        server.add_request_handler(method, entry.params_type, entry.handler)
     return McpSdkServerConfig(type="sdk", name=config["name"], instance=server)
 
 
 def _lead_calls(waiting: McpSdkServerConfig, config: McpSdkServerConfig) -> None:
     """Redirect calls of `waiting` to the server of `config`, in the context of the caller."""
-    context = contextvars.copy_context()
+    entry, context = _handler(config, "tools/call"), contextvars.copy_context()
 
-    def in_context(handler: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def called(*arguments: Any) -> Any:
-            async def run() -> Any:
-                return await handler(*arguments)
+    async def called(*arguments: Any) -> Any:
+        async def run() -> Any:
+            return await entry.handler(*arguments)
 
-            return await asyncio.create_task(run(), context=context.copy())
+        return await asyncio.create_task(run(), context=context.copy())
 
-        return called
-
-    _copy_handler(_server(config), _server(waiting), "tools/call", in_context)
+    waiting["instance"].add_request_handler("tools/call", entry.params_type, called)
 
 
-def _copy_handler(
-    source: Server[Any],
-    target: Server[Any],
-    method: str,
-    change: Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]] = lambda handler: handler,
-) -> None:
-    entry = source.get_request_handler(method)
+def _handler(config: McpSdkServerConfig, method: str) -> Any:
+    entry = config["instance"].get_request_handler(method)
     assert entry is not None, f"every MCP server of this package answers {method}"
-    target.add_request_handler(method, entry.params_type, change(entry.handler))
-
-
-def _server(config: McpSdkServerConfig) -> Server[Any]:
-    return config["instance"]
+    return entry
 
 
 _pools: weakref.WeakSet[WarmSessions] = weakref.WeakSet()

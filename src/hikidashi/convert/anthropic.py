@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from ..errors import ToolValidationError, Unsupported
 from ..tool import ContentBlock, EmbeddedResource, Tool, ToolResult, current_call_id
-from .wire import IMAGES, IS_ERROR, by_name, failed_tool, neutral_tools, object_schema, unknown_tool
+from .wire import IMAGES, IS_ERROR, by_name, failed_tool, neutral_tools, root_schema, unknown_tool
 
 logger = logging.getLogger("hikidashi")
 
@@ -94,7 +94,7 @@ def _definition(tool: Tool) -> dict[str, Any]:
             "`_` and `-`. Rename it with `tool.renamed(...)`.",
             tool.name,
         )
-    schema = object_schema(tool, "The Anthropic API", for_claude=True)
+    schema = root_schema(tool.input_schema, tool_name=tool.name, target="The Anthropic API")
     definition: dict[str, Any] = {"name": tool.name, "input_schema": schema}
     if tool.description:
         definition["description"] = tool.description

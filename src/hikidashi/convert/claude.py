@@ -30,7 +30,6 @@ from .wire import (
     is_text,
     mapping,
     neutral_tools,
-    object_schema,
     plain_name,
     root_schema,
     unknown_tool,
@@ -407,7 +406,7 @@ def sdk_tool(
     return SdkMcpTool(
         name=tool.name,
         description=tool.description,
-        input_schema=object_schema(tool, target, for_claude=True),
+        input_schema=root_schema(tool.input_schema, tool_name=tool.name, target=target),
         handler=handler,
         annotations=ToolAnnotations(**tool.annotations.to_mcp(), maxResultSizeChars=limit),
     )

@@ -20,7 +20,7 @@ from .. import __version__
 from ..common.exceptions import is_closed_session
 from ..errors import ToolConnectionError, ToolValidationError, Unsupported
 from ..tool import Tool, ToolAnnotations, ToolResult, json_text
-from .wire import ALIASES, by_name, failed_tool, object_schema, strings
+from .wire import ALIASES, by_name, failed_tool, root_schema, strings
 
 logger = logging.getLogger("hikidashi")
 
@@ -98,7 +98,7 @@ def wire_tool(tool: Tool, extra_meta: Mapping[str, Any] | None = None) -> types.
             "name": tool.name,
             "title": tool.annotations.title,
             "description": tool.description,
-            "inputSchema": object_schema(tool, "MCP"),
+            "inputSchema": root_schema(tool.input_schema, tool_name=tool.name, target="MCP", for_claude=False),
             "outputSchema": tool.output_schema,
             "annotations": tool.annotations.to_mcp() or None,
             "icons": icons,

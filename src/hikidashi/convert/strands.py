@@ -22,7 +22,7 @@ from ..tool import (
     resource,
     text,
 )
-from .wire import by_name, object_schema
+from .wire import by_name, root_schema
 
 try:
     from strands.types.events import ToolResultEvent
@@ -128,10 +128,11 @@ class _NeutralTool(AgentTool):
     def __init__(self, tool: Tool) -> None:
         super().__init__()
         self._tool = tool
+        schema = root_schema(tool.input_schema, tool_name=tool.name, target="strands", for_claude=False)
         self._spec: ToolSpec = {
             "name": tool.name,
             "description": tool.description,
-            "inputSchema": {"json": object_schema(tool, "strands")},
+            "inputSchema": {"json": schema},
         }
         if tool.output_schema is not None:
             self._spec["outputSchema"] = {"json": tool.output_schema}

@@ -652,15 +652,6 @@ def by_name(tools: Iterable[Tool], *, seen_as: Callable[[str], str] = str) -> di
     return named
 
 
-def object_schema(tool: Tool, target: str, *, for_claude: bool = False) -> dict[str, Any]:
-    """The input schema of `tool` with one object at its root; unchanged if it has that already.
-
-    Raises:
-        Unsupported: its root cannot be written as one object; see `root_schema`.
-    """
-    return root_schema(tool.input_schema, tool_name=tool.name, target=target, for_claude=for_claude)
-
-
 def unknown_tool(name: str, known: Iterable[str]) -> ToolResult:
     """The error for a model that calls an unknown tool."""
     names = list(known)

@@ -16,7 +16,7 @@ from typing import Any, Unpack, cast, get_args
 from weakref import WeakKeyDictionary
 
 from ..convert.strands import to_strands
-from ..convert.wire import WireNames, object_schema, strings
+from ..convert.wire import WireNames, root_schema, strings
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
 from ..tool import Tool
 from .answers import SEARCH_TOOLS, echo, found_names
@@ -315,7 +315,7 @@ def _checked(tool: Any) -> Tool | AgentTool:
             "`from_function`."
         )
     if isinstance(tool, Tool):
-        object_schema(tool, "strands")
+        root_schema(tool.input_schema, tool_name=tool.name, target="strands", for_claude=False)
         return tool
     if WireNames(longest=_LONGEST_NAME).of(tool.tool_name) != tool.tool_name:
         raise ToolValidationError(
