@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import jsonschema
 import typer.main
@@ -100,5 +100,6 @@ def test_its_arguments_are_those_of_the_command() -> None:
         given = known[option["name"]]
         assert option.get("isRepeated", False) == given.multiple
         if "choices" in option:
-            assert option["choices"] == list(get_args(given.type_descriptor.annotation))
-            assert option["default"] == getattr(GatewayOptions(), option["name"].removeprefix("--"))
+            field = option["name"].removeprefix("--")
+            assert option["choices"] == list(get_args(get_type_hints(GatewayOptions)[field]))
+            assert option["default"] == getattr(GatewayOptions(), field)

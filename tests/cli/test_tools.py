@@ -156,10 +156,10 @@ def test_a_terminal_shows_how_far_the_tools_are_embedded(command: Command, catal
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
-@pytest.mark.parametrize(
-    ("query", "waits"), [("weather", False), ("select:get_weather", False), ("天気", False), ("will it rain", True)]
-)
-def test_a_word_that_tools_have_waits_for_no_vectors(catalog: str, tmp_path: Path, query: str, waits: bool) -> None:
+@pytest.mark.parametrize(("query", "waits"), [("weather", True), ("select:get_weather", False), ("will it rain", True)])
+def test_a_question_waits_for_vectors_and_a_name_does_not(
+    catalog: str, tmp_path: Path, query: str, waits: bool
+) -> None:
     search = ["search", query, "--catalog", catalog, "--json"]
     printed, written = on_a_terminal(search, tmp_path / "cache", HIKIDASHI_RANKER="")
     assert json.loads(printed)["matches"][0]["name"] == "get_weather"
