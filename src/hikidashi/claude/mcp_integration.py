@@ -134,34 +134,29 @@ def create_mcp_server_from_tools(
         UnsupportedDepsTypeError: `deps` cannot be serialised as JSON.
         Unsupported: a tool requires approval, a toolset lists its tools only in a run, or something is not a tool.
     """
-    return to_claude(neutral_tools(tools, names=names, deps=deps), name=server_name)
+    return to_claude(neutral_tools(registered_tools(tools), names=names, deps=deps), name=server_name)
 
 
 def extract_tools_from_toolset(
     tools: Tools, *, names: Collection[str] | None = None, deps: object = None
 ) -> list[SdkMcpTool[Any]]:
     """The tools as `SdkMcpTool`s, all or only `names`; arguments and errors as for `create_mcp_server_from_tools`."""
-    return [sdk_tool(tool, _logging(tool)) for tool in neutral_tools(tools, names=names, deps=deps)]
+    return [sdk_tool(tool, _logging(tool)) for tool in neutral_tools(registered_tools(tools), names=names, deps=deps)]
 
 
 def neutral_tools(
-    tools: Tools, *, names: Collection[str] | None = None, deps: object = None, guard: Guard | None = None
+    found: Mapping[str, RegisteredTool],
+    *,
+    names: Collection[str] | None = None,
+    deps: object = None,
+    guard: Guard | None = None,
 ) -> list[NeutralTool]:
     """The tools as the neutral `Tool`, all or only `names`; errors as for `create_mcp_server_from_tools`.
 
     With a `guard`, calls and failures count against the limits of a run.
     """
     given = None if deps is None else DepsContext(deps)
-    return [_runnable(registered, given, guard) for registered in _selected(_registered(tools), names)]
-
-
-def registered_tools(tools: Tools) -> dict[str, AnyTool]:
-    """The tools by name, in the order of their toolsets.
-
-    Raises:
-        ToolValidationError: a tool has no name, function or schema, or two tools share a name.
-    """
-    return {name: registered.tool for name, registered in _registered(tools).items()}
+    return [_runnable(registered, given, guard) for registered in _selected(found, names)]
 
 
 def tool_definitions(tools: Tools, *, names: Collection[str] | None = None) -> list[ToolDefinition]:
@@ -178,12 +173,14 @@ def tool_definitions(tools: Tools, *, names: Collection[str] | None = None) -> l
             input_schema=registered.schema,
             function=registered.tool.function,
         )
-        for registered in _selected(_registered(tools), names)
+        for registered in _selected(registered_tools(tools), names)
     ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Registered:
+class RegisteredTool:
+    """A tool, checked, with what its toolset says about it."""
+
     tool: AnyTool
     schema: dict[str, Any]
     owner: str
@@ -210,8 +207,13 @@ def _get_parameters_json_schema(tool: object) -> dict[str, Any]:
     raise ToolValidationError(f"Tool {name!r} has no JSON Schema for its parameters: looked at {looked}.", name)
 
 
-def _registered(tools: Tools) -> dict[str, _Registered]:
-    found: dict[str, _Registered] = {}
+def registered_tools(tools: Tools) -> dict[str, RegisteredTool]:
+    """The tools by name, in the order of their toolsets.
+
+    Raises:
+        ToolValidationError: a tool has no name, function or schema, or two tools share a name.
+    """
+    found: dict[str, RegisteredTool] = {}
     for registered in _each(tools):
         name = registered.tool.name
         if name in found:
@@ -224,7 +226,7 @@ def _registered(tools: Tools) -> dict[str, _Registered]:
     return found
 
 
-def _each(tools: Tools) -> Iterator[_Registered]:
+def _each(tools: Tools) -> Iterator[RegisteredTool]:
     for number, source in enumerate(sources(tools), start=1):
         if has_tools(source.of):
             label = getattr(source.of, "label", None) or type(source.of).__name__
@@ -234,11 +236,11 @@ def _each(tools: Tools) -> Iterator[_Registered]:
             yield _checked(source.renamed(source.of), f"the tools given (number {number})", None)
 
 
-def _checked(tool: AnyTool, owner: str, toolset: object) -> _Registered:
+def _checked(tool: AnyTool, owner: str, toolset: object) -> RegisteredTool:
     name, function = getattr(tool, "name", None), getattr(tool, "function", None)
     check_tool(name, function)
     max_retries = getattr(tool, "max_retries", None)
-    return _Registered(
+    return RegisteredTool(
         tool=tool,
         schema=_get_parameters_json_schema(tool),
         owner=owner,
@@ -247,7 +249,7 @@ def _checked(tool: AnyTool, owner: str, toolset: object) -> _Registered:
     )
 
 
-def _selected(found: Mapping[str, _Registered], names: Collection[str] | None) -> list[_Registered]:
+def _selected(found: Mapping[str, RegisteredTool], names: Collection[str] | None) -> list[RegisteredTool]:
     check_names(names)
     if names is None:
         return list(found.values())
@@ -256,7 +258,7 @@ def _selected(found: Mapping[str, _Registered], names: Collection[str] | None) -
     return [found[name] for name in dict.fromkeys(names)]
 
 
-def _runnable(registered: _Registered, given: DepsContext[Any] | None, guard: Guard | None) -> NeutralTool:
+def _runnable(registered: RegisteredTool, given: DepsContext[Any] | None, guard: Guard | None) -> NeutralTool:
     tool = registered.tool
     call = call_of(tool, context_for(tool, given), registered.timeout)
 

@@ -28,6 +28,7 @@ from . import mcp_integration
 from .deps_support import check_deps
 from .history import WireConversation, conversation
 from .limits import Guard, Tally
+from .mcp_integration import AnyTool, RegisteredTool
 from .restrictions import Restrictions
 from .session import ParkedTools
 from .settings import CheckedSettings, chosen_tools
@@ -174,12 +175,10 @@ class AgentTools:
         registered: list[Any] = [
             list(one) if is_iterable(one) and isinstance(one, Iterator) else one for one in toolsets if one is not None
         ]
-        by_name = mcp_integration.registered_tools(registered)
+        found = mcp_integration.registered_tools(registered)
         # The server does not run a tool that requires approval: its calls park, and pydantic-ai asks.
-        names = [name for name, tool in by_name.items() if not getattr(tool, "requires_approval", False)]
-        config = mcp_integration.create_mcp_server_from_tools(
-            registered, server_name=server_name, names=names, deps=deps
-        )
+        names = [name for name, one in found.items() if not getattr(one.tool, "requires_approval", False)]
+        config = to_claude(mcp_integration.neutral_tools(found, names=names, deps=deps), name=server_name)
         if self._toolsets is not None:
             logger.warning("set_agent_toolsets() was called again: the tools registered before are replaced.")
         self._toolsets, self._deps = registered, deps
@@ -193,6 +192,7 @@ class AgentTools:
         deps: object = None,
         guard: Guard | None = None,
         run: RunContext[Any] | None = None,
+        found: Mapping[str, RegisteredTool] | None = None,
     ) -> McpSdkServerConfig | None:
         """A server with just these of the registered tools; None for no tools.
 
@@ -206,7 +206,8 @@ class AgentTools:
         if self._toolsets is None:
             raise ToolsetNotRegisteredError(names)
         deps = self._deps if deps is None else deps
-        tools = mcp_integration.neutral_tools(self._toolsets, names=names, deps=deps, guard=guard)
+        found = mcp_integration.registered_tools(self._toolsets) if found is None else found
+        tools = mcp_integration.neutral_tools(found, names=names, deps=deps, guard=guard)
         given = {tool.name: tool for tool in function_tools if isinstance(tool, ToolDefinition)}
         order = CallOrder()
         offered = [
@@ -253,9 +254,10 @@ class AgentTools:
             names=parameters.tool_defs,
         )
         guard = Guard(tally, {wire for wire, name in parked.names.items() if name not in parked.restricted})
-        deps = self._deps_for(run_here, run) if run_here else None
+        found = mcp_integration.registered_tools(self._toolsets or []) if run_here else {}
+        deps = self._deps_for([found[tool.name].tool for tool in run_here if tool.name in found], run)
         servers = {parked.server_name: parked.config()} if parked.names else {}
-        if (config := self.server_with(run_here, deps=deps, guard=guard, run=run)) is not None:
+        if (config := self.server_with(run_here, deps=deps, guard=guard, run=run, found=found)) is not None:
             servers[self._server_name] = config
         wire_name = self._wire_name(parked, run_here)
         choice = chosen.on_the_wire(wire_name, settings.parallel_tool_calls)
@@ -275,16 +277,14 @@ class AgentTools:
     def _server_name(self) -> str:
         return next(iter(self._servers), mcp_integration.DEFAULT_SERVER_NAME)
 
-    def _deps_for(self, tools: Sequence[ToolDefinition], run: RunContext[Any] | None) -> object:
+    def _deps_for(self, tools: Iterable[AnyTool], run: RunContext[Any] | None) -> object:
         """The `ctx.deps` of `tools`: `agent.run(deps=...)` wins over `set_agent_toolsets(deps=...)`.
 
         Raises:
             UnsupportedDepsTypeError: a tool takes a context, and the deps of the run cannot be serialised.
             MissingDepsError: a tool needs deps, and there are none.
         """
-        registered = mcp_integration.registered_tools(self._toolsets or [])
-        offered = [registered[tool.name] for tool in tools if tool.name in registered]
-        with_context = list(filter(takes_context, offered))
+        with_context = list(filter(takes_context, tools))
         if not with_context:
             return None
         deps = self._deps if run is None or run.deps is None else run.deps
