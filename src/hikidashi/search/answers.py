@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
+from ..common.json import as_list, is_list, is_mapping, is_object
 from ..texts import Language, texts
 from ..tokens import estimate_tokens
 from ..tool import json_text
@@ -30,7 +31,6 @@ __all__ = [
     "definition_line",
     "echo",
     "found_names",
-    "shallow_schema",
     "short_line",
     "smaller_schemas",
     "tokens_of",
@@ -66,12 +66,8 @@ class AnswerBudget:
         if type(self.tokens) is not int or self.tokens < _FEWEST:
             raise ValueError(f"`tokens` of a budget is {self.tokens!r}: use a whole number from {_FEWEST} on.")
 
-    def shown(self, entries: Sequence[Entry], cost: Callable[[Entry], int] | None = None) -> Shown:
-        """Which of `entries`, best first, are shown in full, and which in one line.
-
-        `cost` gives the tokens of a tool in full, if not those of its line of JSON.
-        """
-        of_whole = _cost_of_line if cost is None else cost
+    def shown(self, entries: Sequence[Entry]) -> Shown:
+        """Which of `entries`, best first, are shown in full, and which in one line."""
         left = self.tokens - _FRAME
         lines: list[int] = []
         for entry in entries:
@@ -83,7 +79,7 @@ class AnswerBudget:
         whole: list[Entry] = []
         short: list[Entry] = []
         for place, (entry, line) in enumerate(zip(entries, lines, strict=False)):
-            needed = of_whole(entry)
+            needed = _cost_of_line(entry)
             if needed <= left + line:
                 left -= needed - line
                 whole.append(entry)
@@ -101,7 +97,7 @@ class AnswerBudget:
         """
         room = max(_FEWEST // 2, self.tokens - _FRAME if tokens is None else tokens)
         if _cost_of_line(entry) <= room:
-            schema = shallow_schema(entry.input_schema)
+            schema = _shallow_schema(entry.input_schema)
             return entry if schema is entry.input_schema else replace(entry, input_schema=schema)
         bare = replace(entry, description="")
         least = min(_LEAST_DESCRIPTION, tokens_of(entry.description))
@@ -242,14 +238,10 @@ class Wording:
         """Says that no tool matches."""
         return self["nothing"].format(query=query)
 
-    def hidden(self, names: Iterable[str]) -> str:
-        """Says that matching tools cannot be used now."""
-        return self["hidden"].format(names=", ".join(names))
-
     def missing(self, hidden: Collection[str], unknown: Collection[str]) -> Iterable[str]:
         """Lines about tools of servers that do not answer, and about selected names that no tool has."""
         if hidden:
-            yield self.hidden(hidden)
+            yield self["hidden"].format(names=", ".join(hidden))
         if unknown:
             some = [repr(_cut(name, _LONGEST)) for name in unknown]
             more = [f"… (+{len(some) - _NAMED})"] if len(some) > _NAMED else []
@@ -316,10 +308,10 @@ def found_names(text: str) -> list[str]:
         if not line.startswith('{"name":'):
             continue
         try:
-            shown = json.loads(line)
+            shown: dict[str, Any] = json.loads(line)
         except ValueError:  # truncated by a limit on results
             continue
-        names.append(str(cast("Mapping[str, Any]", shown)["name"]))
+        names.append(str(shown["name"]))
     return names
 
 
@@ -342,7 +334,7 @@ def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     return _changed(schema, lambda part, _: part, 0)
 
 
-def shallow_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def _shallow_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """`schema` itself, or without its levels below the sixtieth."""
     layer: list[Any] = [schema]
     for _ in range(_DEEPEST + 1):
@@ -361,14 +353,11 @@ def smaller_schemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield bare
     for depth in (4, 3, 2, 1):
         yield _flattened(bare, depth)
-    properties = bare.get("properties")
-    if not isinstance(properties, dict):
+    named = bare.get("properties")
+    if not is_object(named):
         yield {"type": "object"}
         return
-    named = cast("dict[str, Any]", properties)
-    wanted = bare.get("required")
-    listed = cast("list[Any]", wanted) if isinstance(wanted, list) else []
-    required = [name for name in listed if isinstance(name, str) and name in named]
+    required = [name for name in as_list(bare.get("required")) if isinstance(name, str) and name in named]
     order = [*required, *(name for name in named if name not in set(required))]
     kept = len(order)
     while kept:
@@ -390,13 +379,12 @@ def _changed(schema: Mapping[str, Any], change: _Change, depth: int) -> dict[str
     for key, value in schema.items():
         if key == "$schema" or (key == "title" and isinstance(value, str)):
             continue
-        if key in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
-            named = cast("Mapping[str, Any]", value)
-            part[key] = {name: _inner(inner, change, depth) for name, inner in named.items()}
+        if key in _SCHEMAS_BY_NAME and is_mapping(value):
+            part[key] = {name: _inner(inner, change, depth) for name, inner in value.items()}
         elif key in _SCHEMAS:
             part[key] = _inner(value, change, depth)
-        elif key in _LISTS_OF_SCHEMAS and isinstance(value, list):
-            part[key] = [_inner(inner, change, depth) for inner in cast("list[Any]", value)]
+        elif key in _LISTS_OF_SCHEMAS and is_list(value):
+            part[key] = [_inner(inner, change, depth) for inner in value]
         else:
             part[key] = value
     return change(part, depth)
@@ -404,19 +392,19 @@ def _changed(schema: Mapping[str, Any], change: _Change, depth: int) -> dict[str
 
 def _parts(schema: Any) -> Iterator[Any]:
     """The schemas directly inside of `schema`."""
-    if not isinstance(schema, Mapping):
+    if not is_mapping(schema):
         return
-    for key, value in cast("Mapping[str, Any]", schema).items():
-        if key in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
-            yield from cast("Mapping[str, Any]", value).values()
+    for key, value in schema.items():
+        if key in _SCHEMAS_BY_NAME and is_mapping(value):
+            yield from value.values()
         elif key in _SCHEMAS:
             yield value
-        elif key in _LISTS_OF_SCHEMAS and isinstance(value, list):
-            yield from cast("list[Any]", value)
+        elif key in _LISTS_OF_SCHEMAS and is_list(value):
+            yield from value
 
 
 def _inner(schema: Any, change: _Change, depth: int) -> Any:
-    return _changed(cast("Mapping[str, Any]", schema), change, depth + 1) if isinstance(schema, Mapping) else schema
+    return _changed(schema, change, depth + 1) if is_mapping(schema) else schema
 
 
 def _describing(length: int) -> _Change:
@@ -435,11 +423,11 @@ def _without_annotations(part: dict[str, Any], _: int) -> dict[str, Any]:
     """Without descriptions and examples; a long enum becomes a few examples, so that all values stay allowed."""
     plain = {key: value for key, value in part.items() if key not in _ANNOTATIONS and key != "description"}
     values = plain.get("enum")
-    if isinstance(values, list) and len(cast("list[Any]", values)) > _SOME_VALUES:
+    if is_list(values) and len(values) > _SOME_VALUES:
         del plain["enum"]
-        few = cast("list[Any]", values)[:_SOME_VALUES]
+        few = values[:_SOME_VALUES]
         kinds = {"type": "string"} if all(isinstance(value, str) for value in few) else {}
-        plain = {**kinds, **plain, "description": f"One of {len(cast('list[Any]', values))} values.", "examples": few}
+        plain = {**kinds, **plain, "description": f"One of {len(values)} values.", "examples": few}
     return plain
 
 
@@ -454,5 +442,5 @@ def _flattened(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _type_of(schema: Any) -> dict[str, Any]:
-    kind = cast("Mapping[str, Any]", schema).get("type") if isinstance(schema, Mapping) else None
+    kind = schema.get("type") if is_mapping(schema) else None
     return {} if kind is None else {"type": kind}

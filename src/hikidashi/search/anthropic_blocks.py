@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
+from ..common.json import as_object, is_iterable, is_mapping, is_object
+from ..convert.wire import strings
 from ..errors import ToolSearchCode, ToolSearchError
 from .answers import SEARCH_TOOLS
 from .engine.statement import text_of
@@ -24,7 +26,6 @@ __all__ = [
     "ToolSearchCall",
     "ToolSearchFailure",
     "Variant",
-    "added_tools",
     "addition",
     "blocks_of",
     "called_in_messages",
@@ -42,6 +43,8 @@ __all__ = [
     "without_additions",
 ]
 
+
+_CODES: tuple[ToolSearchCode, ...] = get_args(ToolSearchCode)
 
 ServerVariant = Literal["regex", "bm25"]
 
@@ -67,10 +70,9 @@ class ToolSearchFailure:
 
     def to_error(self) -> ToolSearchError:
         """The failure as an exception; an unknown code becomes `unavailable`, and is named in the message."""
-        if self.code in get_args(ToolSearchCode):
-            return ToolSearchError(
-                cast("ToolSearchCode", self.code), self.message or f"The search failed: {self.code}."
-            )
+        for code in _CODES:
+            if code == self.code:
+                return ToolSearchError(code, self.message or f"The search failed: {self.code}.")
         return ToolSearchError("unavailable", f"The search failed: {self.code}. {self.message or ''}".rstrip())
 
     def to_block(self) -> dict[str, Any]:
@@ -156,11 +158,7 @@ def tool_searches(content: object, *, client_tool: str | None = None) -> list[To
     """
     blocks = list(blocks_of(content))
     outcomes = {block.get("tool_use_id"): block for block in blocks if block.get("type") in _RESULTS}
-    return [
-        call
-        for block in blocks
-        if (call := _call(block, outcomes.get(cast("str", block.get("id"))), client_tool)) is not None
-    ]
+    return [call for block in blocks if (call := _call(block, outcomes.get(block.get("id")), client_tool)) is not None]
 
 
 def referenced_tools(content: object) -> list[str]:
@@ -185,12 +183,12 @@ _RESULTS = frozenset({"tool_search_tool_result", "tool_result"})
 
 def plain_block(value: object) -> dict[str, Any]:
     """`value` as a dict: a dict as it is, an object of the anthropic package as JSON."""
-    if isinstance(value, Mapping):
-        return cast("dict[str, Any]", value)
-    to_dict = getattr(value, "to_dict", None)
+    if is_mapping(value):
+        return value if is_object(value) else dict(value)
+    to_dict: Any = getattr(value, "to_dict", None)
     if callable(to_dict):
         # No warnings: the package warns about error codes older or newer than itself.
-        return cast("dict[str, Any]", to_dict(mode="json", warnings=False))
+        return as_object(to_dict(mode="json", warnings=False))
     raise _no_block(value)
 
 
@@ -204,8 +202,8 @@ def blocks_of(content: object) -> Iterator[dict[str, Any]]:
             yield from blocks_of(body.get("content"))
         else:
             yield body
-    elif isinstance(content, Iterable):
-        for item in cast("Iterable[object]", content):
+    elif is_iterable(content):
+        for item in content:
             yield from blocks_of(item)
     else:
         raise _no_block(content)
@@ -330,19 +328,13 @@ def addition(names: Iterable[str]) -> dict[str, Any]:
     return {"role": "system", "content": blocks}
 
 
-def added_tools(message: Any) -> list[str]:
-    """The names of the tools that a message of the system loads."""
-    blocks = (block for block in blocks_of([message]) if block.get("type") == _ADDITION)
-    named = (plain_block(block.get("tool") or {}).get("name") for block in blocks)
-    return [name for name in named if isinstance(name, str)]
-
-
 def without_additions(messages: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[int, list[str]]]:
     """`messages` without what loads tools in them, and the names of these tools by the place of the message before."""
     kept: list[dict[str, Any]] = []
     added: dict[int, list[str]] = {}
     for message in messages:
-        names = added_tools(message) if message.get("role") == "system" else []
+        blocks = blocks_of(message.get("content")) if message.get("role") == "system" else ()
+        names = [name for block in blocks if block.get("type") == _ADDITION for name in _references(block)]
         if not names:
             kept.append(message)
             continue
@@ -393,10 +385,10 @@ def _rewritten(
     message: dict[str, Any], searches: set[str], known: Collection[str], *, by_reference: bool, removed: str
 ) -> dict[str, Any]:
     content = message.get("content")
-    if not isinstance(content, Iterable) or isinstance(content, str):
+    if not is_iterable(content) or isinstance(content, str):
         return message
     blocks: list[dict[str, Any]] = []
-    for given in cast("Iterable[Any]", content):
+    for given in content:
         block = plain_block(given)
         if found := _names_in(block, searches):
             still = [name for name in found if name in known]
@@ -424,17 +416,14 @@ def _is_note(part: dict[str, Any]) -> bool:
 
 def _names_in(block: dict[str, Any], searches: set[str]) -> list[str]:
     """The names in the result of a search, ours or the API's own."""
-    if block.get("type") == "tool_search_tool_result":
-        return referenced_tools(block)
-    if block.get("type") != "tool_result":
+    if block.get("type") not in _RESULTS:
         return []
-    content = block.get("content")
-    parts = list(blocks_of(content))
-    named = [part["tool_name"] for part in parts if part.get("type") == "tool_reference"]
+    names = list(_references(block))
     if block.get("tool_use_id") in searches:
-        texts = [content] if isinstance(content, str) else [part.get("text", "") for part in parts]
-        named += [name for text in texts for name in _names_in_text(text)]
-    return named
+        content = block.get("content")
+        texts = [content] if isinstance(content, str) else [part.get("text", "") for part in blocks_of(content)]
+        names += [name for text in texts for name in _names_in_text(text)]
+    return names
 
 
 def _names_in_text(text: str) -> list[str]:
@@ -442,6 +431,4 @@ def _names_in_text(text: str) -> list[str]:
         parsed = json.loads(text)
     except ValueError:  # an answer in prose
         return []
-    names: object = cast("dict[str, object]", parsed).get(_LOADED) if isinstance(parsed, dict) else None
-    listed = cast("list[object]", names) if isinstance(names, list) else []
-    return [name for name in listed if isinstance(name, str)]
+    return strings(as_object(parsed).get(_LOADED))

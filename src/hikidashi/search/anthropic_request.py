@@ -10,11 +10,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Required, TypedDict, cast, get_args
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal, Required, TypedDict, get_args
 
+from ..common.json import is_iterable, is_mapping, type_name
 from ..convert.anthropic import to_anthropic
-from ..convert.wire import listed, root_schema
+from ..convert.wire import WireNames, listed, root_schema
 from ..errors import ToolSearchError, ToolValidationError, Unsupported
 from ..tokens import estimate_tokens
 from ..tool import Tool
@@ -23,30 +25,24 @@ from .anthropic_blocks import NAME_OF, TYPE_OF, Variant
 from .catalog import MAX_QUERY, MAX_TOOLS
 from .engine.entry import entry_of
 from .options import CheckedOptions, check_choice, names_in, search_options
+from .search_tools import reporting_lost_connections
 
 __all__ = [
     "ADDITIONS_BETA",
     "BETA_OF",
     "FEWEST_TOKENS",
     "FEWEST_TOOLS",
-    "MCP_BETA",
+    "Expand",
     "McpToolset",
+    "OfferedTools",
     "Provider",
     "Support",
     "Verdict",
-    "check_name_is_free",
     "client_search_tool",
-    "defers_all",
-    "definitions_of",
-    "is_mcp_toolset",
-    "is_server_tool",
-    "kept_loaded",
-    "mcp_entries",
     "support",
     "takes_additions",
     "to_anthropic_search",
     "verdict_on",
-    "without_deferral",
     "worth_it",
 ]
 
@@ -101,29 +97,25 @@ def to_anthropic_search(
     """
     check_choice("variant", variant, get_args(Variant))
     check_choice("provider", provider, BETA_OF)
-    if not isinstance(betas, Sequence) or not all(isinstance(header, str) for header in betas):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"`betas` is {betas!r:.100}: use 'auto', 'off' or a list of headers.")
-    if isinstance(betas, str):
-        check_choice("betas", betas, ("auto", "off"), or_else="a list of headers")
-    given = definitions_of(tools)
-    definitions = [definition for definition in given if not is_mcp_toolset(definition)]
-    servers, toolsets = mcp_entries(
-        [*filter(is_mcp_toolset, given), *toolset_list(mcp_toolsets)], deferred=variant != "client"
-    )
+    headers = _given_headers(betas)
+    given = _definitions_of(tools)
+    definitions = [definition for definition in given if not _is_mcp_toolset(definition)]
+    own = filter(_is_mcp_toolset, given)
+    servers, toolsets = _mcp_entries(own, mcp_toolsets, deferred=variant != "client")
     kept = _kept(definitions, always_loaded, usage or {})
     request: dict[str, Any] = {}
     if not (force or toolsets) and (reason := _reason_against(definitions, kept)):
         logger.info("tool search is left out: %s", reason)
         request["tools"] = [_without(definition, "defer_loading") for definition in definitions]
-        headers: list[str] = [] if isinstance(betas, str) else list(betas)
     else:
         able = _checked(model, provider, variant, force=force)
         search = client_search_tool() if variant == "client" else {"type": TYPE_OF[variant], "name": NAME_OF[variant]}
-        check_name_is_free(search["name"], (definition.get("name") for definition in definitions))
+        _check_name_is_free(search["name"], (definition.get("name") for definition in definitions))
         if not able:
-            toolsets = [without_deferral(toolset) for toolset in toolsets]
+            toolsets = [_without_deferral(toolset) for toolset in toolsets]
         request["tools"] = _offered([search, *definitions, *toolsets], kept, leave_out=not able)
-        headers = [BETA_OF[provider]] if betas == "auto" and able else [] if isinstance(betas, str) else list(betas)
+        if betas == "auto" and able:
+            headers = [BETA_OF[provider]]
     if toolsets and not any(header.startswith("mcp-client-") for header in headers):
         headers.append(MCP_BETA)
     if headers:
@@ -131,6 +123,20 @@ def to_anthropic_search(
     if servers:
         request["mcp_servers"] = servers
     return request
+
+
+def _given_headers(betas: Literal["auto", "off"] | Sequence[str]) -> list[str]:
+    """The headers in `betas`; none for "auto" and "off".
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not isinstance(betas, Sequence) or not all(isinstance(header, str) for header in betas):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"`betas` is {betas!r:.100}: use 'auto', 'off' or a list of headers.")
+    if isinstance(betas, str):
+        check_choice("betas", betas, ("auto", "off"), or_else="a list of headers")
+        return []
+    return list(betas)
 
 
 def client_search_tool(options: CheckedOptions | None = None) -> dict[str, Any]:
@@ -157,7 +163,7 @@ def client_search_tool(options: CheckedOptions | None = None) -> dict[str, Any]:
 
 
 def _reason_against(definitions: list[dict[str, Any]], kept: set[str]) -> str | None:
-    if all(is_server_tool(definition) or definition["name"] in kept for definition in definitions):
+    if all(_is_server_tool(definition) or definition["name"] in kept for definition in definitions):
         return "Every tool is kept loaded: there is nothing to search for."
     verdict = verdict_on(definitions)
     return None if verdict else verdict.reason
@@ -181,7 +187,7 @@ def _checked(model: str | None, provider: Provider, variant: Variant, *, force: 
 def _kept(definitions: list[dict[str, Any]], always_loaded: Collection[str], usage: Mapping[str, int]) -> set[str]:
     named = [definition for definition in definitions if "name" in definition]
     not_deferred = {tool["name"] for tool in named if tool.get("defer_loading") is False}
-    return kept_loaded([tool["name"] for tool in named], always_loaded, usage) | not_deferred
+    return _kept_loaded([tool["name"] for tool in named], always_loaded, usage) | not_deferred
 
 
 def _offered(definitions: list[dict[str, Any]], kept: set[str], *, leave_out: bool) -> list[dict[str, Any]]:
@@ -190,10 +196,10 @@ def _offered(definitions: list[dict[str, Any]], kept: set[str], *, leave_out: bo
     cache_control: object = None
     last_loaded = 0
     for position, definition in enumerate(definitions):
-        loaded = position == 0 or is_server_tool(definition) or definition["name"] in kept
+        loaded = position == 0 or _is_server_tool(definition) or definition["name"] in kept
         if not loaded and leave_out:
             continue
-        if loaded and not defers_all(definition):
+        if loaded and not _defers_all(definition):
             offered.append(_without(definition, "defer_loading"))
             last_loaded = len(offered) - 1
             continue
@@ -242,12 +248,12 @@ def worth_it(tools: Iterable[Any]) -> Verdict:
         ToolSearchError: there are more than 10,000 tools.
         Unsupported: the API does not accept an input schema; see `root_schema`.
     """
-    return verdict_on(definitions_of(tools))
+    return verdict_on(_definitions_of(tools))
 
 
 def verdict_on(definitions: list[dict[str, Any]]) -> Verdict:
     """`worth_it` for definitions."""
-    count = sum(not is_server_tool(definition) for definition in definitions)
+    count = sum(not _is_server_tool(definition) for definition in definitions)
     tokens = 0
     for definition in definitions:
         tokens += _tokens(definition)
@@ -261,7 +267,7 @@ def verdict_on(definitions: list[dict[str, Any]]) -> Verdict:
     return Verdict(worth_it=False, tools=count, tokens=tokens, reason=reason)
 
 
-def definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> list[dict[str, Any]]:
+def _definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> list[dict[str, Any]]:
     """The definitions of `tools`, in order; dicts are copied.
 
     Server tools of the API (`web_search_…`, `mcp_toolset`) stay as they are; its search tools are left out.
@@ -272,7 +278,7 @@ def definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> li
         Unsupported: the API does not accept an input schema; see `root_schema`.
     """
     definitions: list[dict[str, Any]] = []
-    names = dict[str, Any]()
+    names: dict[object, Any] = {}
     for position, tool in enumerate(listed(tools)):
         definition = _definition(tool, position)
         if str(definition.get("type", "")).startswith(_SEARCH_TYPE):
@@ -284,7 +290,7 @@ def definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> li
                 "Rename one of them.",
                 name,
             )
-        names[cast("str", name)] = tool
+        names[name] = tool
         definitions.append(definition)
     if limit is not None and len(definitions) > limit:
         raise ToolSearchError(
@@ -295,7 +301,7 @@ def definitions_of(tools: Iterable[Any], *, limit: int | None = MAX_TOOLS) -> li
     return definitions
 
 
-def kept_loaded(names: list[str], always_loaded: Collection[str], usage: Mapping[str, int]) -> set[str]:
+def _kept_loaded(names: list[str], always_loaded: Collection[str], usage: Mapping[str, int]) -> set[str]:
     """The names to keep loaded: `always_loaded`, and the most used ones, up to five in all.
 
     Raises:
@@ -318,7 +324,7 @@ def kept_loaded(names: list[str], always_loaded: Collection[str], usage: Mapping
     return set(loaded)
 
 
-def check_name_is_free(search_tool: str, names: Iterable[str | None]) -> None:
+def _check_name_is_free(search_tool: str, names: Iterable[str | None]) -> None:
     """Raise if a tool has the name of the search tool.
 
     Raises:
@@ -328,7 +334,7 @@ def check_name_is_free(search_tool: str, names: Iterable[str | None]) -> None:
         raise ToolValidationError(f"A tool is called {search_tool!r}, as the search tool is. Rename it.", search_tool)
 
 
-def is_server_tool(definition: Mapping[str, Any]) -> bool:
+def _is_server_tool(definition: Mapping[str, Any]) -> bool:
     """Whether this is a server tool of the API, or a set of them; these are never deferred here."""
     return definition.get("type", "custom") != "custom"
 
@@ -337,13 +343,12 @@ def _definition(tool: Any, position: int) -> dict[str, Any]:
     if isinstance(tool, Tool):
         return to_anthropic([tool])[0]
     own: dict[str, Any] = {}
-    if isinstance(tool, Mapping):
-        given = cast("Mapping[str, Any]", tool)
-        if given.get("type") == "mcp_toolset":
-            return dict(given)
-        if _is_anthropic(given):
-            own = {name: value for name, value in given.items() if value is not None and name not in _OF_THE_CATALOGUE}
-            if is_server_tool(own) and isinstance(own.get("name"), str):
+    if is_mapping(tool):
+        if _is_mcp_toolset(tool):
+            return dict(tool)
+        if _is_anthropic(tool):
+            own = {name: value for name, value in tool.items() if value is not None and name not in _OF_THE_CATALOGUE}
+            if _is_server_tool(own) and isinstance(own.get("name"), str):
                 return own
     entry = entry_of(tool, position)
     if not _NAME.fullmatch(entry.name):
@@ -397,34 +402,25 @@ _TOOLSET_FIELDS = ("configs", "cache_control", "tools")
 _KNOWN = ("name", "url", "default_config", *_TOOLSET_FIELDS, *_SERVER_FIELDS)
 
 
-def toolset_list(toolsets: object) -> list[Any]:
-    """`toolsets` as a list.
-
-    Raises:
-        ToolValidationError: it is a single toolset, or not a list.
-    """
-    if isinstance(toolsets, str | Mapping) or not isinstance(toolsets, Iterable):
-        raise ToolValidationError(
-            f"`mcp_toolsets` is a {type(cast('object', toolsets)).__name__}: use a list of toolsets."
-        )
-    return list(cast("Iterable[Any]", toolsets))
-
-
-def mcp_entries(
-    toolsets: Iterable[McpToolset | Mapping[str, Any]], *, deferred: bool
+def _mcp_entries(
+    own: Iterable[dict[str, Any]], toolsets: object, *, deferred: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The `mcp_servers` entries of toolsets with a URL, and an `mcp_toolset` for each.
 
     Args:
+        own: Toolsets among the tools.
         toolsets: The toolsets as given by the caller.
         deferred: The default of `defer_loading`.
 
     Raises:
-        ToolValidationError: a toolset has no name, a name that is not unique, or unknown fields.
+        ToolValidationError: `toolsets` is not a list; a toolset has no name, a name that is not unique, or unknown
+            fields.
     """
+    if isinstance(toolsets, str) or is_mapping(toolsets) or not is_iterable(toolsets):
+        raise ToolValidationError(f"`mcp_toolsets` is a {type_name(toolsets)}: use a list of toolsets.")
     servers: list[dict[str, Any]] = []
     entries: dict[str, dict[str, Any]] = {}
-    for given in toolsets:
+    for given in chain(own, toolsets):
         server, entry = _entry(given, deferred=deferred)
         name = entry["mcp_server_name"]
         if name in entries:
@@ -435,17 +431,17 @@ def mcp_entries(
     return servers, list(entries.values())
 
 
-def is_mcp_toolset(definition: Mapping[str, Any]) -> bool:
+def _is_mcp_toolset(definition: Mapping[str, Any]) -> bool:
     """Whether this entry of `tools` is an MCP toolset."""
     return definition.get("type") == "mcp_toolset"
 
 
-def defers_all(definition: Mapping[str, Any]) -> bool:
+def _defers_all(definition: Mapping[str, Any]) -> bool:
     """Whether this is an MCP toolset whose tools are deferred by default."""
     return bool(definition.get("default_config", {}).get("defer_loading"))
 
 
-def without_deferral(toolset: dict[str, Any]) -> dict[str, Any]:
+def _without_deferral(toolset: dict[str, Any]) -> dict[str, Any]:
     """The same toolset with every enabled tool loaded."""
     configs = {tool: _loaded(config) for tool, config in toolset.get("configs", {}).items()}
     kept = {"configs": configs} if configs else {}
@@ -457,11 +453,11 @@ def _loaded(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entry(given: object, *, deferred: bool) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    if not isinstance(given, Mapping):
+    if not is_mapping(given):
         raise ToolValidationError(
             f'An MCP toolset is a dict such as {{"name": "db", "url": "https://…"}}, got {given!r}.'
         )
-    fields = {field: value for field, value in cast("Mapping[str, Any]", given).items() if value is not None}
+    fields = {field: value for field, value in given.items() if value is not None}
     fields.pop("type", None)
     name = fields.pop("name", None) or fields.pop("mcp_server_name", None)
     if not isinstance(name, str) or not name:  # fields by name only: one of them is a secret
@@ -492,8 +488,8 @@ def _entry(given: object, *, deferred: bool) -> tuple[dict[str, Any] | None, dic
 
 
 def _config(server: str, field: str, value: object) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, Any]", value))
+    if is_mapping(value):
+        return dict(value)
     raise ToolValidationError(f"`{field}` of MCP toolset {server!r} is {value!r}, not a dict.")
 
 
@@ -561,3 +557,119 @@ def _since(first_of: _Since, model: str) -> Support:
     if major is None:
         return "unknown"
     return "yes" if first is not None and (int(major), int(minor or 0)) >= first else "no"
+
+
+Expand = Literal["auto", "references", "tools"]
+
+_LONGEST_NAME: dict[Provider, int] = {"bedrock": 64}
+
+_LONGEST_ELSEWHERE = 128
+
+
+class OfferedTools:
+    """The tools of one conversation, the part of a request about them, and those that are loaded.
+
+    Args:
+        own: The tools, under their own names.
+        options: Which are loaded from the start, by their own names, and the budget to which definitions are cut.
+        model: The model, which decides what `expand="auto"` is.
+        provider: Where the model runs.
+        usage: Number of calls, by own name.
+        betas: Beta features of the request.
+        expand: How found tools are loaded.
+        force: Search also where all definitions are small.
+    """
+
+    def __init__(
+        self,
+        own: list[Tool],
+        options: CheckedOptions,
+        *,
+        model: str,
+        provider: Provider,
+        usage: Mapping[str, int],
+        betas: Literal["auto", "off"] | Sequence[str],
+        expand: Expand,
+        force: bool,
+    ) -> None:
+        self._budget = options.budget
+        self._words = options.words
+        longest = _LONGEST_NAME.get(provider, _LONGEST_ELSEWHERE)
+        self.names = WireNames((tool.name for tool in own), longest=longest)
+        given = [self._sent(tool) for tool in own]
+        self.tools = {tool.name: tool for tool in given}
+        """By the name under which each is sent."""
+        able = support(model, provider) == "yes" and len(given) <= MAX_TOOLS
+        self.by_reference = expand == "references" or (expand == "auto" and able)
+        definitions = _definitions_of(given, limit=MAX_TOOLS if self.by_reference else None)
+        self.searching = force or bool(verdict_on(definitions))
+        """Whether the model searches; else all definitions are sent."""
+        always_loaded = [self.names.of(name) if name in self.names else name for name in options.always_loaded]
+        counts = {self.names.of(name): count for name, count in usage.items() if name in self.names}
+        kept = _kept_loaded([*self.tools], always_loaded, counts)
+        headers = _given_headers(betas)
+        if self.searching:
+            _check_name_is_free(SEARCH_TOOLS, self.tools)
+            search = client_search_tool(options)
+            definitions = _offered([search, *definitions], kept, leave_out=not self.by_reference)
+            if betas == "auto" and self.by_reference:
+                headers = [BETA_OF[provider]]
+        self.request: dict[str, Any] = {"tools": definitions, **({"betas": headers} if headers else {})}
+        """`tools` and `betas` of the next request."""
+        self.loaded = {
+            tool["name"]: None for tool in definitions if tool["name"] in self.tools and not tool.get("defer_loading")
+        }
+        """The names of the loaded tools, as sent."""
+        self.preloaded: list[str] = []
+        """Those of them that messages of the user loaded."""
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the tool of this own name is loaded."""
+        return isinstance(name, str) and name in self.names and self.names.of(name) in self.loaded
+
+    def add_beta(self, beta: str) -> None:
+        """Add a beta feature to the request."""
+        self.request = {**self.request, "betas": [*self.request.get("betas", ()), beta]}
+
+    def own(self, name: str) -> str:
+        """The name in the catalogue of a tool that is sent as `name`."""
+        return self.names.original(name) or name
+
+    def preload(self, best: Iterable[str], *, in_full: bool, is_known: bool = False) -> list[str]:
+        """Load `best` as far as the budget allows; return what is new.
+
+        Args:
+            best: The names of tools.
+            in_full: Put their definitions into the list of tools; else a message has to name them.
+            is_known: They were loaded before, so that the budget allowed them.
+        """
+        sent = [self.names.of(name) for name in best if name in self.names]
+        new = [name for name in sent if name not in self.loaded]
+        if not is_known:
+            new = [entry.name for entry in self._budget.shown([entry_of(self.tools[name]) for name in new]).whole]
+        self.load(new, in_full=in_full)
+        self.preloaded += new
+        return [*map(self.own, new)]
+
+    def load(self, names: Iterable[str], *, in_full: bool = False) -> None:
+        """Load tools: without references, or `in_full`, by adding their definitions at the end of the request.
+
+        With references, the definition of a deferred tool moves there, where it belongs to the cached prefix.
+        """
+        new = [name for name in dict.fromkeys(names) if name not in self.loaded]
+        self.loaded.update(dict.fromkeys(new))
+        if new and self.searching and (in_full or not self.by_reference):
+            others = [tool for tool in self.request["tools"] if tool["name"] not in new]
+            added = _definitions_of(self.tools[name].deferred(False) for name in new)
+            self.request = {**self.request, "tools": [*others, *added]}
+
+    def _sent(self, tool: Tool) -> Tool:
+        """`tool` with a name that the API accepts, and a definition cut to the budget."""
+        sent = reporting_lost_connections(tool, self._words)
+        name = self.names.of(tool.name)
+        if name != tool.name:
+            sent = replace(sent, name=name, description=tool.description or tool.name)
+        if len(tool.description) + len(str(tool.input_schema)) <= self._budget.tokens:
+            return sent  # a token is at least one character
+        cut = self._budget.cut(entry_of(sent))
+        return replace(sent, description=cut.description, input_schema=cut.input_schema)

@@ -71,7 +71,7 @@ def to_claude_search(
     handler = ToolSearchHandler(tools, replace(checked, record=conversation))
     found_before = names_in("discovered", discovered)
     loaded = checked.always_loaded
-    found = FoundTools([*found_before, *loaded])
+    found = dict.fromkeys([*found_before, *loaded])
     conversation.remember(loaded, "listed")
     conversation.remember(found_before, "search")
 

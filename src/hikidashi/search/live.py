@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import anyio
 import anyio.lowlevel
@@ -300,9 +300,8 @@ async def _raise_when(ended: anyio.Event) -> None:
 
 
 def _is_lost(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return any(map(_is_lost, cast("BaseExceptionGroup[BaseException]", error).exceptions))
-    return isinstance(error, _LostError)
+    nested: Sequence[BaseException] = getattr(error, "exceptions", ())  # of a group
+    return isinstance(error, _LostError) or any(map(_is_lost, nested))
 
 
 def _is_same(tool: Tool, name: str, other: Tool | None) -> bool:

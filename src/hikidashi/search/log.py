@@ -23,7 +23,6 @@ __all__ = [
     "Recorder",
     "in_conversation",
     "record_call",
-    "record_preload",
     "usage_in",
 ]
 
@@ -140,7 +139,8 @@ class ConversationRecord:
 
     def preloaded(self, message: str, names: Sequence[str]) -> None:
         """Record that the user's `message` loaded the tools `names`; a message that loads none is not recorded."""
-        record_preload(self, message, names)
+        if names:
+            self.searched(message, PRELOAD, names)
 
     def searched(self, query: str, kind: str, names: Sequence[str]) -> None:
         """Record a search of the model; of the kind `preload`, that a message loaded the tools `names`."""
@@ -159,12 +159,6 @@ class ConversationRecord:
 def in_conversation(record: Recorder, name: str) -> AbstractContextManager[object]:
     """A block whose records belong to the conversation `name`, or to the session that the caller has begun."""
     return record.conversation(name) if isinstance(record, CallLog) else nullcontext()
-
-
-def record_preload(record: Recorder, message: str, names: Sequence[str]) -> None:
-    """Record that the user's `message` loaded the tools `names`; a message that loads none is not recorded."""
-    if names:
-        record.searched(message, PRELOAD, names)
 
 
 def record_call(record: Recorder, name: str, found_by: FoundBy | None) -> None:

@@ -221,7 +221,7 @@ def report(log: CallLog, catalog: ToolCatalog) -> Report:
         proposals=_proposals(searches, dict(zip(names, catalog, strict=True))),
         gone=tuple(sorted(seen - known)),
         conversations_found_by=_conversations_by_finder(calls),
-        calls_found_by=_calls_by_finder(calls),
+        calls_found_by=_counted(call.found_by for call in calls),
         preloading=_preloading(recorded, calls),
     )
 
@@ -366,11 +366,6 @@ class _Wording:
 
 def _text(tool: Any) -> str:
     return "\n".join(text for _, texts in entry_of(tool).texts() for text in texts)
-
-
-def _calls_by_finder(calls: Iterable[RecordedCall]) -> FoundByCounts:
-    """The calls, counted by how each tool was found."""
-    return _counted(call.found_by for call in calls)
 
 
 def _conversations_by_finder(calls: Iterable[RecordedCall]) -> FoundByCounts:

@@ -140,10 +140,10 @@ class SearchLog(CallLog):
     ) -> None:
         self.path = Path(path)
         self.keep_queries = keep_queries
-        self._store = _File(self.path, max_age_days=max_age_days, max_records=max_records, must_exist=must_exist)
+        self._file = _File(self.path, max_age_days=max_age_days, max_records=max_records, must_exist=must_exist)
         self._session = secrets.token_hex(6)
         self._in_session: ContextVar[str | None] = ContextVar("hikidashi_search_session", default=None)
-        self._writer = _Writer(self._store)
+        self._writer = _Writer(self._file)
         weakref.finalize(self, self._writer.stop_quietly)
 
     def searched(self, query: str, kind: str, names: Sequence[str], *, seconds: float | None = None) -> None:
@@ -200,7 +200,7 @@ class SearchLog(CallLog):
             SearchLogError: the file cannot be read, or records cannot be written to it.
         """
         self.flush()
-        return self._store.calls()
+        return self._file.calls()
 
     def searches(self) -> list[RecordedSearch]:
         """All recorded searches, oldest first, with the calls that followed from each.
@@ -209,7 +209,7 @@ class SearchLog(CallLog):
             SearchLogError: the file cannot be read, or records cannot be written to it.
         """
         self.flush()
-        return self._store.searches()
+        return self._file.searches()
 
     def flush(self) -> None:
         """Return when everything recorded so far is on disk.
@@ -274,8 +274,8 @@ _Queue = SimpleQueue[_Searched | _Called | _Mark]
 class _Writer:
     """The writing thread and its queue; it has no reference to the log, which can be garbage-collected."""
 
-    def __init__(self, store: _File) -> None:
-        self._store = store
+    def __init__(self, file: _File) -> None:
+        self._file = file
         self._begin_empty()
 
     def _begin_empty(self) -> None:
@@ -330,11 +330,11 @@ class _Writer:
     def _wait(self, mark: _Mark) -> None:
         failure = mark.written.result()
         if failure is not None:
-            raise self._store.error(failure) from failure
+            raise self._file.error(failure) from failure
 
     def _run(self, queue: _Queue) -> None:
         waiting: list[_Searched | _Called] = []
-        appender = _Appender(self._store)
+        appender = _Appender(self._file)
         failure: Exception | None = None
         while True:
             events, mark = _next_batch(queue)
@@ -352,7 +352,7 @@ class _Writer:
                 failure = error
                 waiting.clear()
             if failure and not before:
-                logger.warning("%s", self._store.error(failure))
+                logger.warning("%s", self._file.error(failure))
             if mark is None:
                 continue
             if mark.last:
@@ -393,9 +393,9 @@ class _File:
             raise SearchLogError(str(path), f"cannot keep {max_records!r} records", "Use 1 or more.")
         if must_exist and not path.exists():
             raise SearchLogError(str(path), "does not exist", "Record searches into it first, or check the path.")
-        self._max_age = max_age_days * _SECONDS_PER_DAY
-        self._max_records = min(max_records, _MOST_RECORDS)
-        self._file = path.absolute()  # independent of later changes of the working directory
+        self.max_age = max_age_days * _SECONDS_PER_DAY
+        self.max_records = min(max_records, _MOST_RECORDS)
+        self._absolute = path.absolute()  # independent of later changes of the working directory
         with errors_as(self._explained), closing(self.connect()) as connection:
             (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if fault != "ok":
@@ -403,7 +403,7 @@ class _File:
 
     def connect(self) -> sqlite3.Connection:
         """A connection to the file, created if missing; each thread needs its own."""
-        with closed_on_error(connect(self._file, timeout=_WAIT_FOR_OTHERS)) as connection:
+        with closed_on_error(connect(self._absolute, timeout=_WAIT_FOR_OTHERS)) as connection:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             if self._is_new(connection):
@@ -413,7 +413,7 @@ class _File:
     def identity(self) -> tuple[int, int] | None:
         """Device and inode of the current file; None if there is none."""
         try:
-            status = self._file.stat()
+            status = self._absolute.stat()
         except OSError:
             return None
         return status.st_dev, status.st_ino
@@ -426,32 +426,6 @@ class _File:
 
     def _explained(self, failure: Failure) -> SearchLogError:
         return SearchLogError(str(self.path), failure.reason, _REMEDIES[failure.kind])
-
-    def write(self, connection: sqlite3.Connection, events: Iterable[_Searched | _Called]) -> None:
-        """Write `events` to the file, in one transaction."""
-        with transaction(connection):
-            for event in events:
-                if isinstance(event, _Searched):
-                    _write_search(connection, event)
-                else:
-                    _write_call(connection, event)
-
-    def prune(self, connection: sqlite3.Connection) -> None:
-        """Delete the records beyond the maximum age and number."""
-        oldest = time.time() - self._max_age
-        forgotten = 0
-        with transaction(connection):
-            for table in ("calls", "searches"):
-                forgotten += connection.execute(
-                    f"DELETE FROM {table} WHERE at < ? OR id <= (SELECT max(id) FROM {table}) - ?",
-                    (oldest, self._max_records),
-                ).rowcount
-            if not forgotten:
-                return
-            connection.execute(
-                "DELETE FROM sessions WHERE id NOT IN (SELECT session FROM searches UNION SELECT session FROM calls)"
-            )
-        connection.executescript("PRAGMA incremental_vacuum")  # `execute` would stop after one page
 
     def searches(self) -> list[RecordedSearch]:
         """All searches, oldest first."""
@@ -520,30 +494,50 @@ class _File:
 
 
 class _Appender:
-    """Appends records to a store; a file that was removed or replaced is reopened."""
+    """Writes records to a file, and opens it again where it was removed or replaced."""
 
-    def __init__(self, store: _File) -> None:
-        self._store = store
+    def __init__(self, file: _File) -> None:
+        self._file = file
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
         self._not_pruned = _PRUNE_EVERY  # the first write prunes the log
 
     def write(self, events: Sequence[_Searched | _Called]) -> None:
-        """Write `events` to the file, in one transaction."""
-        if self._opened != self._store.identity():
+        """Write `events`, in one transaction."""
+        if self._opened != self._file.identity():
             self.close()
         if self._connection is None:
-            self._connection = self._store.connect()
-            self._opened = self._store.identity()
+            self._connection = self._file.connect()
+            self._opened = self._file.identity()
             _upgrade(self._connection)
-        self._store.write(self._connection, events)
+        with transaction(self._connection) as connection:
+            for event in events:
+                if isinstance(event, _Searched):
+                    _write_search(connection, event)
+                else:
+                    _write_call(connection, event)
         self._not_pruned += len(events)
 
     def prune(self) -> None:
-        """Prune the store from time to time."""
-        if self._connection is not None and self._not_pruned >= _PRUNE_EVERY:
-            self._store.prune(self._connection)
-            self._not_pruned = 0
+        """Delete the records beyond the maximum age and number, from time to time."""
+        connection = self._connection
+        if connection is None or self._not_pruned < _PRUNE_EVERY:
+            return
+        forgotten = 0
+        with transaction(connection):
+            for table in ("calls", "searches"):
+                forgotten += connection.execute(
+                    f"DELETE FROM {table} WHERE at < ? OR id <= (SELECT max(id) FROM {table}) - ?",
+                    (time.time() - self._file.max_age, self._file.max_records),
+                ).rowcount
+            if forgotten:
+                connection.execute(
+                    "DELETE FROM sessions WHERE id NOT IN "
+                    "(SELECT session FROM searches UNION SELECT session FROM calls)"
+                )
+        if forgotten:
+            connection.executescript("PRAGMA incremental_vacuum")  # `execute` would stop after one page
+        self._not_pruned = 0
 
     def close(self) -> None:
         """Close the file; the next write opens it again."""

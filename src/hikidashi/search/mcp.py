@@ -142,11 +142,11 @@ class _SearchServer(MCPServer[_Findings]):
 
     def _search(self, arguments: dict[str, Any]) -> ToolResult:
         found = self._found.get()
-        return self._handler.search(arguments, FoundTools() if found is None else found)
+        return self._handler.search(arguments, {} if found is None else found)
 
     async def _call(self, arguments: dict[str, Any]) -> ToolResult:
         if tool := self._loaded.get(str(arguments.get("name"))):
-            return await self._handler.call(arguments, FoundTools([tool.name]))
+            return await self._handler.call(arguments, {tool.name: None})
         return await self._handler.call(arguments, self._found.get())
 
     async def _in_session(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -168,7 +168,7 @@ def _found_by(ctx: ServerRequestContext[_Findings, Any]) -> FoundTools | None:
     if session_id is None:
         return None
     findings = ctx.lifespan_context
-    found = findings.setdefault(session_id, FoundTools())
+    found = findings.setdefault(session_id, {})
     findings.move_to_end(session_id)
     if len(findings) > _MOST_SESSIONS:
         findings.popitem(last=False)

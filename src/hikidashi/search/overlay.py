@@ -15,9 +15,19 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..common.files import replace_file
+from ..common.json import (
+    as_object,
+    as_text,
+    is_list,
+    is_mapping,
+    is_object,
+    is_sequence,
+    no_such_file,
+    text_of,
+)
 from ..errors import ToolSourceError
 from ..tool import Tool
 from .engine.entry import Entry, entry_of
@@ -75,9 +85,7 @@ class Overlay:
         if isinstance(tool, Tool):
             described = tool.description if addition.description is None else addition.description
             return replace(tool, description=described, aliases=_joined(tool.aliases, addition.aliases))
-        if isinstance(tool, dict):
-            return _applied_to_dict(cast("dict[str, Any]", tool), addition)
-        return tool
+        return _applied_to_dict(tool, addition) if is_object(tool) else tool
 
     def with_aliases(self, words: Mapping[str, Iterable[str]]) -> Overlay:
         """The overlay with further aliases, by name of the tool."""
@@ -156,24 +164,21 @@ def entry_with(overlay: Overlay | None, tool: Any, position: int | None = None) 
 def _name_of(tool: Any) -> str:
     if isinstance(tool, Tool):
         return tool.name
-    if not isinstance(tool, dict):
-        return ""
-    named = cast("dict[str, Any]", tool)
-    inner = named.get("function")  # OpenAI: {"type": "function", "function": {...}}
-    name = (cast("dict[str, Any]", inner) if isinstance(inner, dict) else named).get("name")
-    return name if isinstance(name, str) else ""
+    named = as_object(tool)
+    # OpenAI: {"type": "function", "function": {...}}
+    return as_text((as_object(named.get("function")) or named).get("name"))
 
 
 def _applied_to_dict(tool: dict[str, Any], addition: Addition) -> dict[str, Any]:
     inner = tool.get("function")
-    if isinstance(inner, dict):
-        return {**tool, "function": _applied_to_dict(cast("dict[str, Any]", inner), addition)}
+    if is_object(inner):
+        return {**tool, "function": _applied_to_dict(inner, addition)}
     changed = dict(tool)
     if addition.description is not None:
         changed["description"] = addition.description
     if addition.aliases:
         given = changed.get("aliases")
-        own = [given] if isinstance(given, str) else cast("list[Any]", given) if isinstance(given, list | tuple) else []
+        own = given if is_sequence(given) else [given] if isinstance(given, str) else []
         changed["aliases"] = list(_joined(tuple(own), addition.aliases))
     return changed
 
@@ -196,19 +201,11 @@ _Lines = dict[tuple[str, ...], int]
 
 
 def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise ToolSourceError(str(path), f"is larger than {_LARGEST:,} bytes, so it is hardly an overlay")
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ToolSourceError(str(path), f"is not text in UTF-8 (byte {error.start})", _SHAPE) from error
-    except FileNotFoundError as error:
-        raise ToolSourceError(str(path), "there is no such file", "Name an overlay, in YAML or JSON.") from error
-    except IsADirectoryError as error:
-        raise ToolSourceError(str(path), "is a folder", "Name an overlay, in YAML or JSON.") from error
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ToolSourceError(str(path), f"cannot be read ({reason})", "Check the path and its permissions.") from error
+    if not path.exists():
+        raise no_such_file(str(path), "Name an overlay, in YAML or JSON.")
+    if path.stat().st_size > _LARGEST:
+        raise ToolSourceError(str(path), f"is larger than {_LARGEST:,} bytes, so it is hardly an overlay")
+    return text_of(path, _SHAPE)
 
 
 def _parsed(text: str, source: str) -> tuple[Any, _Lines]:
@@ -255,31 +252,33 @@ def _note_lines(node: Any, path: tuple[str, ...], lines: _Lines) -> tuple[str, .
 def _checked(content: Any, lines: _Lines, source: str) -> Overlay:
     problems: list[tuple[tuple[str, ...], str]] = []
     tools: dict[str, Addition] = {}
-    top = cast("dict[Any, Any]", content) if isinstance(content, Mapping) else None
-    if top is None or not isinstance(top.get("tools"), Mapping):
+    listed = content.get("tools") if is_mapping(content) else None
+    if not is_mapping(content) or not is_mapping(listed):
         raise ToolSourceError(source, "has no `tools`", _SHAPE)
-    problems += [((str(key),), f"`{key}` is not a key of an overlay: only `tools` is") for key in top if key != "tools"]
-    for name, given in cast("Mapping[Any, Any]", top["tools"]).items():
+    problems += [
+        ((str(key),), f"`{key}` is not a key of an overlay: only `tools` is") for key in content if key != "tools"
+    ]
+    entries: Mapping[Any, Any] = listed
+    for name, given in entries.items():
         path = ("tools", str(name))
         if not isinstance(name, str):
             problems.append((path, f"`{name!r}` is not the name of a tool: put it in quotes"))
             continue
-        if not isinstance(given, Mapping):
+        if not is_mapping(given):
             problems.append((path, f"`tools.{name}` is {_kind(given)}, not `aliases` and `description`"))
             continue
-        fields = cast("Mapping[Any, Any]", given)
         problems += [
             ((*path, str(key)), f"`tools.{name}.{key}` is none of {' and '.join(map(repr, _KEYS))}")
-            for key in fields
+            for key in given
             if key not in _KEYS
         ]
-        aliases, described = fields.get("aliases", []), fields.get("description")
-        if not isinstance(aliases, list) or not all(_is_text(alias) for alias in cast("list[Any]", aliases)):
+        aliases, described = given.get("aliases", []), given.get("description")
+        if not is_list(aliases) or not all(map(_is_text, aliases)):
             problems.append(((*path, "aliases"), f"`tools.{name}.aliases` is not a list of strings"))
         elif described is not None and not _is_text(described):
             problems.append(((*path, "description"), f"`tools.{name}.description` is {_kind(described)}, not a text"))
         else:
-            tools[name] = Addition(aliases=tuple(cast("list[str]", aliases)), description=described)
+            tools[name] = Addition(aliases=tuple(aliases), description=described)
     if problems:
         problems.sort(key=lambda problem: lines.get(problem[0], 0))
         said_of = [f"{text} (line {lines[path]})" if path in lines else text for path, text in problems]

@@ -6,6 +6,7 @@ import logging
 import operator
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Unpack
 
@@ -21,9 +22,8 @@ try:
     from pydantic_ai import RunContext
     from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, CombinedCapability, ToolSearch
     from pydantic_ai.exceptions import ToolFailed
-    from pydantic_ai.messages import ModelMessage, ModelRequest, ToolCallPart, ToolReturn
+    from pydantic_ai.messages import ModelMessage, ToolCallPart, ToolReturn
     from pydantic_ai.models import ModelRequestContext
-    from pydantic_ai.models.wrapper import WrapperModel
     from pydantic_ai.tools import ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ToolsetTool, WrapperToolset
     from pydantic_core import SchemaValidator, core_schema
@@ -36,9 +36,11 @@ from .pydantic_ai_engine import (
     Engine,
     NamedForApi,
     Preloading,
+    Remade,
     Search,
     UnanswerableError,
     found_or_called,
+    innermost,
     shown_again,
     without_additions,
 )
@@ -250,7 +252,7 @@ class _KeepFound(AbstractCapability[Any]):
         self._preloading.read(history, parameters.function_tools)
         self._found.update((name, None) for name in self._preloading.loaded if name in deferred)
         found = [name for name in self._found if name in deferred]
-        if (again := _found_again(ctx.messages, found)) is not None:
+        if (again := shown_again(ctx.messages, found)) is not None:
             ctx.messages.append(again)  # the history of the run, where pydantic-ai itself records such parts
         tools = parameters.function_tools
         if any(tool.name in self._gone and tool.tool_kind != "tool-search" for tool in tools):
@@ -262,7 +264,7 @@ class _KeepFound(AbstractCapability[Any]):
             tools, first = self._preloading.shown(tools, lists_deferred=lists_deferred), self._preloading.first
             messages = without_additions(messages, first)
             found = [name for name in found if name not in first]
-        if (again := _found_again(messages, found)) is not None:
+        if (again := shown_again(messages, found)) is not None:
             messages = [*messages, again]
         cut = self._engine.cut_to_budget(tools)
         tools = tools if cut is None else cut
@@ -277,20 +279,13 @@ def _as_it_was(before: Sequence[ModelMessage], now: Sequence[ModelMessage]) -> S
     return now if is_whole else [*before, *(message for message in now if message not in before)]
 
 
-def _found_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
-    return shown_again(messages, found) if messages and isinstance(messages[-1], ModelRequest) else None
-
-
 def _result(ctx: RunContext[Any], found: list[Any], message: str) -> Any:
     """The result of a search, with a message for the model.
 
     A result that finds nothing is neither `ToolFailed` nor `ModelRetry`, even for an invalid pattern: OpenAI accepts
     only a result as the answer to its own kind of search, and a second retry would end the run.
     """
-    model: Any = ctx.model
-    while isinstance(model, WrapperModel):  # instrumented, limited in its concurrency
-        model = model.wrapped
-    mode: str | None = getattr(model, "tool_deferral_mode", None)
+    mode: str | None = getattr(innermost(ctx.model), "tool_deferral_mode", None)
     if not message:
         return {"discovered_tools": found}
     if mode == "with_tool_search" or (mode is not None and found):
@@ -361,27 +356,18 @@ class _DeferredToolset(WrapperToolset[Any]):
     always_loaded: set[str]
     by_use: list[str]
     keep: int
-    _deferred: dict[str, tuple[ToolDefinition, ToolDefinition]] = field(
-        default_factory=dict[str, tuple[ToolDefinition, ToolDefinition]], init=False, repr=False, compare=False
-    )
-    """The definitions of the last step, before and after."""
+
+    def __post_init__(self) -> None:
+        self._made = {wanted: Remade(partial(replace, defer_loading=wanted)) for wanted in (False, True)}
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await super().get_tools(ctx)
         loaded = self.always_loaded.union([name for name in self.by_use if name in tools][: self.keep])
-        before, self._deferred = self._deferred, {}
-        return {name: self._deferring(name, tool, name not in loaded, before) for name, tool in tools.items()}
+        return {name: self._deferring(tool, name not in loaded) for name, tool in tools.items()}
 
-    def _deferring(
-        self, name: str, tool: ToolsetTool[Any], wanted: bool, before: Mapping[str, tuple[ToolDefinition, Any]]
-    ) -> ToolsetTool[Any]:
+    def _deferring(self, tool: ToolsetTool[Any], wanted: bool) -> ToolsetTool[Any]:
         given = tool.tool_def
-        if given.defer_loading is wanted:
-            return tool
-        known = before.get(name)
-        same = known is not None and (known[0] is given or known[0] == given)
-        self._deferred[name] = made = known if same and known else (given, replace(given, defer_loading=wanted))
-        return replace(tool, tool_def=made[1])
+        return tool if given.defer_loading is wanted else replace(tool, tool_def=self._made[wanted].of(given))
 
 
 _SEARCH = "tool-search"

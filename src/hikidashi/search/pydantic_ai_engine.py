@@ -5,13 +5,14 @@ Besides: what the history of a run says of its tools, what is preloaded, and the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, takewhile, zip_longest
 from threading import RLock
-from typing import Any, cast
+from typing import Any
 
+from ..common.json import is_sequence
 from ..convert.wire import ALIASES, WireNames, mapping, strings
 from ..errors import MissingExtra, ToolSearchError
 from .answers import Shown
@@ -50,10 +51,11 @@ __all__ = [
     "NamedForApi",
     "NamesOfApis",
     "Preloading",
+    "Remade",
     "Search",
     "UnanswerableError",
     "found_or_called",
-    "happened_in",
+    "innermost",
     "shown_again",
     "without_additions",
 ]
@@ -277,6 +279,28 @@ def _row(tool: ToolDefinition) -> dict[str, Any]:
     }
 
 
+class Remade:
+    """Definitions made from others by `make`, and made again only where these change.
+
+    pydantic-ai asks for the definitions in each step, and compares them with those before.
+    """
+
+    def __init__(self, make: Callable[[ToolDefinition], ToolDefinition]) -> None:
+        self._make = make
+        self._made: dict[str, tuple[ToolDefinition, ToolDefinition]] = {}
+
+    def of(self, tool: ToolDefinition) -> ToolDefinition:
+        """What is made from `tool`."""
+        known = self._made.get(tool.name)
+        if known is None or (known[0] is not tool and known[0] != tool):
+            known = self._made[tool.name] = tool, self._make(tool)
+        return known[1]
+
+    def before(self, name: str) -> ToolDefinition:
+        """The definition from which the last one was made for the tool `name`."""
+        return self._made[name][0]
+
+
 class Preloading:
     """The tools that are preloaded in one run, and how all tools of its conversation were found.
 
@@ -293,7 +317,7 @@ class Preloading:
         self._loaded: dict[str, None] = {}
         self.first: set[str] = set()
         """The tools for messages before the first answer of a model, which are not deferred."""
-        self._visible: dict[str, tuple[ToolDefinition, ToolDefinition]] = {}
+        self._visible = Remade(lambda tool: replace(tool, defer_loading=False, with_native=None))
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -340,15 +364,8 @@ class Preloading:
         last = {name for name in self.loaded if name in self.first or not lists_deferred}
         named = {tool.name: tool for tool in tools if tool.name in last}
         ordered = (named[name] for name in self.loaded if name in named)
-        return [*(tool for tool in tools if tool.name not in named), *map(self._shown, ordered)]
-
-    def _shown(self, tool: ToolDefinition) -> ToolDefinition:
-        if tool.name not in self.first:
-            return tool
-        known = self._visible.get(tool.name)
-        if known is None or (known[0] is not tool and known[0] != tool):
-            known = self._visible[tool.name] = tool, replace(tool, defer_loading=False, with_native=None)
-        return known[1]
+        shown = (self._visible.of(tool) if tool.name in self.first else tool for tool in ordered)
+        return [*(tool for tool in tools if tool.name not in named), *shown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +409,9 @@ def found_or_called(messages: Iterable[ModelMessage]) -> Iterator[str]:
 
 
 def shown_again(messages: Sequence[ModelMessage], found: Iterable[str]) -> ModelRequest | None:
-    """The message to append so that the model sees all tools in `found`; None if it sees them already."""
+    """The message to append so that the model sees all tools in `found`; None if it sees them, or cannot be told."""
+    if not messages or not isinstance(messages[-1], ModelRequest):
+        return None
     parts = (part for message in post_compaction_window(messages) for part in message.parts)
     seen = {name for part in parts for name in _found_in(part)}
     lost = [name for name in found if name not in seen]
@@ -443,25 +462,20 @@ _LONGEST_ANTHROPIC = 128
 _ANY_NAME = ("pydantic_ai.models.function", "pydantic_ai.models.test")
 
 
-@dataclass
 class _ApiNames:
     """The names that one kind of API accepts, for the tools that were offered to it."""
 
-    wire: WireNames
-    made: dict[str, tuple[ToolDefinition, ToolDefinition]] = field(
-        default_factory=dict[str, tuple[ToolDefinition, ToolDefinition]]
-    )
-    """Definitions before and after."""
+    def __init__(self, longest: int) -> None:
+        self.wire = WireNames(longest=longest)
+        self._made = Remade(lambda tool: _renamed(tool, self.wire.of(tool.name)))
 
     def offered(self, tool: ToolDefinition) -> ToolDefinition:
         """`tool` under a name that the API accepts; `tool` itself if it has one."""
-        name = self.wire.of(tool.name)
-        if name == tool.name:
-            return tool
-        known = self.made.get(tool.name)
-        if known is None or (known[0] is not tool and known[0] != tool):
-            known = self.made[tool.name] = tool, _renamed(tool, name)
-        return known[1]
+        return tool if self.wire.of(tool.name) == tool.name else self._made.of(tool)
+
+    def own(self, name: str) -> ToolDefinition:
+        """The definition of an offered tool under its own `name`."""
+        return self._made.before(name)
 
     def in_history(self, messages: list[ModelMessage]) -> list[ModelMessage]:
         """`messages` with such names in the calls and results of tools; `messages` itself if nothing changes."""
@@ -471,7 +485,7 @@ class _ApiNames:
             parts = [self._part(part) for part in message.parts]
             if any(new is not old for new, old in zip(parts, message.parts, strict=True)):
                 changed = True
-                message = replace(message, parts=cast("Any", parts))  # noqa: PLW2901
+                message = _with(message, parts=parts)  # noqa: PLW2901
             named.append(message)
         return named if changed else messages
 
@@ -484,11 +498,14 @@ class _ApiNames:
             case ToolAvailabilityDeltaPart():
                 added = [*map(self.wire.of, part.tools_added)]
                 return part if added == list(part.tools_added) else replace(part, tools_added=added)
-            case ToolCallPart() | ToolReturnPart():
-                name = self.wire.of(part.tool_name)
-                return cast("Any", part if name == part.tool_name else replace(cast("Any", part), tool_name=name))
+            case ToolCallPart() | ToolReturnPart() if (name := self.wire.of(part.tool_name)) != part.tool_name:
+                return _with(part, tool_name=name)
             case _:
                 return part
+
+
+def _with(message_or_part: Any, **changes: Any) -> Any:
+    return replace(message_or_part, **changes)
 
 
 class NamesOfApis:
@@ -502,7 +519,7 @@ class NamesOfApis:
         longest = min(map(_longest, _models(model)), default=None)
         if longest is None:
             return None
-        return self._by_length.setdefault(longest, _ApiNames(WireNames(longest=longest)))
+        return self._by_length.setdefault(longest, _ApiNames(longest))
 
     def original(self, name: str) -> str:
         """The tool's own name."""
@@ -539,17 +556,24 @@ class NamedForApi(WrapperToolset[Any]):
         own = None if names is None else names.wire.original(name)
         if names is not None and own is not None and own != name:
             name, ctx = own, replace(ctx, tool_name=own)
-            tool = replace(tool, tool_def=names.made[own][0])
+            tool = replace(tool, tool_def=names.own(own))
         return await super().call_tool(name, tool_args, ctx, tool)
+
+
+def innermost(model: Any) -> Any:
+    """The model that is asked, behind those that instrument it or limit its concurrency."""
+    while isinstance(model, WrapperModel):
+        inner: Any = model.wrapped
+        model = inner
+    return model
 
 
 def _models(model: Any) -> list[Any]:
     """The models behind `model` whose API checks names."""
-    while isinstance(model, WrapperModel):  # instrumented, limited in its concurrency
-        model = cast("Any", model).wrapped
+    model = innermost(model)
     inner = getattr(model, "models", None)
-    if isinstance(inner, Sequence):  # one of them answers: `FallbackModel`
-        return [checked for one in cast("Sequence[Any]", inner) for checked in _models(one)]
+    if is_sequence(inner):  # one of them answers: `FallbackModel`
+        return [checked for one in inner for checked in _models(one)]
     kind = type(model).__module__
     return [model] if kind.startswith("pydantic_ai.models.") and not kind.startswith(_ANY_NAME) else []
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -24,14 +24,13 @@ from .answers import CALL_TOOL, SEARCH_TOOLS, AnswerBudget, Shown, Wording, echo
 from .catalog import MAX_LIMIT, MAX_TOOLS, ToolCatalog
 from .engine.entry import Entry, entry_of
 from .engine.rows import names_listed
-from .log import Recorder, record_call, record_preload
+from .log import PRELOAD, Recorder, record_call
 from .options import CheckedOptions, Strategy
 
 __all__ = [
     "Found",
     "FoundTools",
     "ToolSearchHandler",
-    "Unreachable",
     "callable_tool",
     "catalog_of",
     "entry_named",
@@ -70,9 +69,9 @@ class Found:
         """Whether the tools match the query with certainty."""
         return self.kind != "nearest"
 
-    def shown(self, budget: AnswerBudget, cost: Callable[[Entry], int] | None = None) -> Shown:
+    def shown(self, budget: AnswerBudget) -> Shown:
         """The tools that an answer shows: see `AnswerBudget.shown`."""
-        shown = budget.shown(self.entries, cost)
+        shown = budget.shown(self.entries)
         return replace(shown, further=shown.further + self.further)
 
 
@@ -169,24 +168,8 @@ def catalog_of(tools: Iterable[Any] | ToolCatalog) -> ToolCatalog:
     return ToolCatalog(given, limit_tools=max(MAX_TOOLS, len(given)))
 
 
-class FoundTools:
-    """The names of the tools that one conversation has found, in order."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names = dict.fromkeys(names)
-
-    def add(self, names: Iterable[str]) -> None:
-        """Count `names` as found."""
-        self._names.update(dict.fromkeys(names))
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(tuple(self._names))
-
-    def __len__(self) -> int:
-        return len(self._names)
+FoundTools = dict[str, None]
+"""The names of the tools that one conversation has found, in order."""
 
 
 class ToolSearchHandler:
@@ -277,7 +260,7 @@ class ToolSearchHandler:
         shown = result.shown(self._options.budget)
         if self._record is not None:
             self._record.searched(query, result.kind, [entry.name for entry in result.entries])
-        found.add(entry.name for entry in shown.whole)
+        found.update((entry.name, None) for entry in shown.whole)
         return ToolResult.of(self._answer(query, result, shown))
 
     def preloaded(self, message: str, names: Iterable[str], found: FoundTools) -> str:
@@ -287,9 +270,9 @@ class ToolSearchHandler:
         loaded = [entry.name for entry in shown.whole]
         if not loaded:
             return ""
-        found.add(loaded)
+        found.update(dict.fromkeys(loaded))
         if self._record is not None:
-            record_preload(self._record, message, loaded)
+            self._record.searched(message, PRELOAD, loaded)
         return self._words.preloaded(shown)
 
     def _answer(self, query: str, result: Found, shown: Shown) -> str:
@@ -312,7 +295,7 @@ class ToolSearchHandler:
         if entry is None:
             return ToolResult.error(self._words.unknown(name, similar_names(self.catalog, name)))
         if found is not None and entry.name not in found:
-            found.add([entry.name])
+            found[entry.name] = None
             return ToolResult.error(self._words.undiscovered(entry, self._options.budget))
         given = _object(arguments.get("arguments"))
         if given is None:
@@ -375,12 +358,6 @@ class Unreachable:
         """Forget a server that answers again or is no longer followed."""
         with self._lock:
             self._by_server.pop(server, None)
-
-    @property
-    def servers(self) -> list[str]:
-        """The servers that do not answer."""
-        with self._lock:
-            return list(self._by_server)
 
     def __contains__(self, name: object) -> bool:
         return any(name in catalog for catalog in self._catalogs())

@@ -10,19 +10,19 @@ import importlib
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
-from ..common.json import no_such_file, parsed, text_of, unreadable
+from ..common.json import is_iterable, is_list, is_mapping, is_object, no_such_file, parsed, text_of, unreadable
 from ..errors import MissingExtra, ToolSourceError, ToolValidationError
 from .catalog import MAX_TOOLS, Ranker, ToolCatalog
 from .engine.entry import entry_of
 from .engine.saved import NAME
 from .overlay import Overlay
 
-__all__ = ["catalog_from", "catalog_of", "tools_from"]
+__all__ = ["catalog_from", "checked_catalog", "tools_from"]
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _SEARCH_TOOL = "tool_search_tool_"
@@ -38,10 +38,10 @@ def catalog_from(source: str | Path, *, ranker: Ranker = "auto", overlay: Overla
         MissingExtra: the ranker is "hybrid", and the extra is not installed.
     """
     saved = _saved(Path(source), ranker=ranker, overlay=overlay)
-    return catalog_of(tools_from(source), str(source), ranker=ranker, overlay=overlay) if saved is None else saved
+    return checked_catalog(tools_from(source), str(source), ranker=ranker, overlay=overlay) if saved is None else saved
 
 
-def catalog_of(
+def checked_catalog(
     tools: Iterable[Any], source: str, *, ranker: Ranker = "auto", overlay: Overlay | None = None
 ) -> ToolCatalog:
     """The catalogue of `tools`, without a limit on their number; errors name `source`.
@@ -121,23 +121,21 @@ def _is_object(line: str) -> bool:
 
 def _listed(data: Any, source: str, line: int | None = None) -> list[Any]:
     """The tools in parsed JSON, without the API's own search tools, which a saved request may have."""
-    while isinstance(data, dict):
-        content = cast("dict[str, Any]", data)
-        if "mcpServers" in content:
+    while is_object(data):
+        if "mcpServers" in data:
             raise ToolSourceError(source, "is a list of MCP servers, not of tools", "Pass it with --mcp.")
-        if "name" in content or "function" in content:
-            data = [content]
-        elif "tools" in content or "result" in content:
-            data = content.get("tools", content.get("result"))
+        if "name" in data or "function" in data:
+            data = [data]
+        elif "tools" in data or "result" in data:
+            data = data.get("tools", data.get("result"))
         else:
             raise ToolSourceError(source, "has an object that is not a tool: it has no `name`", _SHAPES, line)
-    if not isinstance(data, list):
+    if not is_list(data):
         raise ToolSourceError(source, f"holds {_kind(data)}, not tools", _SHAPES, line)
-    tools = cast("list[Any]", data)
-    for number, tool in enumerate(tools, 1):
+    for number, tool in enumerate(data, 1):
         if not isinstance(tool, dict):
             raise ToolSourceError(source, f"number {number} is {_kind(tool)}, not a tool", _SHAPES, line)
-    return [tool for tool in tools if not str(tool.get("type", "")).startswith(_SEARCH_TOOL)]
+    return [tool for tool in data if not str(tool.get("type", "")).startswith(_SEARCH_TOOL)]
 
 
 def _kind(value: Any) -> str:
@@ -184,10 +182,10 @@ def _tools_in(value: Any, source: str) -> Iterable[Any]:
         from ..convert.pydantic_ai import from_pydantic_ai
 
         return asyncio.run(_entered(from_pydantic_ai(value)))
-    if isinstance(value, Mapping):
-        return _listed(dict(cast("Mapping[str, Any]", value)), source)
-    if not isinstance(value, str) and not hasattr(value, "name") and isinstance(value, Iterable):
-        return [tool for item in cast("Iterable[Any]", value) for tool in _tools_in(item, source)]
+    if is_mapping(value):
+        return _listed(dict(value), source)
+    if not isinstance(value, str) and not hasattr(value, "name") and is_iterable(value):
+        return [tool for item in value for tool in _tools_in(item, source)]
     return [value]
 
 

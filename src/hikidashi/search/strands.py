@@ -12,9 +12,10 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from threading import RLock
-from typing import Any, Unpack, cast, get_args
+from typing import Any, Literal, Unpack, get_args
 from weakref import WeakKeyDictionary
 
+from ..common.json import as_object
 from ..convert.strands import to_strands
 from ..convert.wire import WireNames, root_schema, strings
 from ..errors import MissingExtra, ToolSearchError, ToolValidationError, Unsupported
@@ -23,7 +24,7 @@ from .answers import SEARCH_TOOLS, echo, found_names
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
 from .engine.statement import text_of
-from .log import FoundBy, in_conversation, record_call, record_preload
+from .log import ConversationRecord, FoundBy
 from .options import CheckedOptions, SearchOptions, search_options
 from .preload import MessageSearch, Preloader, first_new_message
 from .search_tools import (
@@ -46,22 +47,10 @@ try:
     from strands.tools.registry import ToolRegistry
     from strands.types.events import ToolResultEvent
     from strands.types.tools import AgentTool, ToolGenerator, ToolSpec, ToolUse
-    from strands.types.tools import ToolResult as StrandsResult
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-__all__ = [
-    "ToolSearchHook",
-    "called_in_messages",
-    "conversation_of",
-    "found_by_of",
-    "keep",
-    "keep_found_by",
-    "kept",
-    "loaded_by_searches",
-    "to_strands_search",
-    "was_replayed",
-]
+__all__ = ["ToolSearchHook", "to_strands_search"]
 
 logger = logging.getLogger("hikidashi")
 
@@ -103,7 +92,6 @@ class ToolSearchHook(HookProvider):
         self.catalog = catalog
         self._options = options
         self._words = options.words
-        self._record = options.record
         self._message_search = MessageSearch(catalog)
         self._read: WeakKeyDictionary[Any, list[dict[str, Any]]] = WeakKeyDictionary()
         """The last new messages of each agent: a model call that is tried again loads nothing more for them."""
@@ -129,10 +117,8 @@ class ToolSearchHook(HookProvider):
         shown = replace(found, entries=entries).shown(self._options.budget)
         loaded = self._load((entry.name for entry in shown.whole), agent)
         shown = replace(shown, whole=tuple(entry for entry in shown.whole if entry.name in loaded))
-        if self._record is not None:
-            names = [self._own(entry.name) for entry in (*shown.whole, *shown.short)]
-            with in_conversation(self._record, conversation_of(agent)):
-                self._record.searched(query, found.kind, names)
+        names = [self._own(entry.name) for entry in (*shown.whole, *shown.short)]
+        self._record_of(agent).searched(query, found.kind, names)
         if not shown.whole and not shown.short:
             return self._words.only_hidden(query, found.hidden) if found.hidden else self._words.nothing(query)
         answer = self._words.loaded(query, shown, confident=found.confident)
@@ -152,14 +138,14 @@ class ToolSearchHook(HookProvider):
 
     def _restore(self, event: BeforeModelCallEvent) -> None:
         # Not when the agent is made: a session manager restores messages and state after that.
-        agent = cast("Any", event.agent)
-        messages = cast("list[dict[str, Any]]", agent.messages)
+        agent: Any = event.agent
+        messages: list[dict[str, Any]] = agent.messages
         new_from = first_new_message(messages)
-        is_known = was_replayed(agent)
-        self._load(kept(agent), agent)
+        is_known = _was_replayed(agent)
+        self._load(_kept(agent), agent)
         # In the order of the conversation, so that one that is resumed has its tools in the same order.
         read = self._read.get(agent, [])
-        history = zip(messages, loaded_by_searches(messages), called_in_messages(messages), strict=True)
+        history = zip(messages, _loaded_by_searches(messages), _called_in_messages(messages), strict=True)
         for index, (message, found, called) in enumerate(history):
             if found:
                 self._load(found, agent)
@@ -170,7 +156,7 @@ class ToolSearchHook(HookProvider):
             # What was called was loaded, even if the search would not find it again: tools change, and encoders.
             missing = [name for name in called if name not in agent.tool_registry.registry]
             if missing and not is_known:
-                keep_found_by(agent, self._load(missing, agent), "preload")
+                _keep_found_by(agent, self._load(missing, agent), "preload")
         self._read[agent] = messages[new_from:]
 
     def _preload_for(self, message: Mapping[str, Any], agent: Any, *, is_new: bool) -> None:
@@ -181,15 +167,18 @@ class ToolSearchHook(HookProvider):
         preloader = Preloader(
             self._message_search, options.preload, most=options.preload_most, listed=options.always_loaded
         )
-        preloader.remember(self._own(name) for name, way in found_by_of(agent).items() if way == "preload")
-        best = map(self.catalog.get, preloader.best(message, has={*map(self._own, kept(agent))}))
+        preloader.remember(self._own(name) for name, way in _found_by_of(agent).items() if way == "preload")
+        best = map(self.catalog.get, preloader.best(message, has={*map(self._own, _kept(agent))}))
         new = [self._in_strands(entry_of(tool)) for tool in best if tool is not None]
         loaded = self._load((entry.name for entry in self._options.budget.shown(new).whole), agent)
         preloaded = [entry.name for entry in new if entry.name in loaded]
-        keep_found_by(agent, preloaded, "preload")
-        if self._record is not None and is_new:
-            with in_conversation(self._record, conversation_of(agent)):
-                record_preload(self._record, text_of(message), [*map(self._own, preloaded)])
+        _keep_found_by(agent, preloaded, "preload")
+        if is_new:
+            self._record_of(agent).preloaded(text_of(message), [*map(self._own, preloaded)])
+
+    def _record_of(self, agent: Any) -> ConversationRecord:
+        recorder = self._options.record
+        return ConversationRecord(recorder, name=None if recorder is None else _conversation_of(agent))
 
     def _own(self, name: str) -> str:
         """The name in the catalogue of a tool that strands calls `name`."""
@@ -198,11 +187,12 @@ class ToolSearchHook(HookProvider):
     def _before_call(self, event: BeforeToolCallEvent[Any]) -> None:
         name = event.tool_use["name"]
         if event.selected_tool is not None:
-            if self._record is not None and self._own(name) in self.catalog:
-                with in_conversation(self._record, conversation_of(event.agent)):
-                    record_call(self._record, self._own(name), self._found_by(name, event.agent))
+            if (own := self._own(name)) in self.catalog:
+                record = self._record_of(event.agent)
+                record.remember([own], self._found_by(name, event.agent))
+                record.called(own)
         elif self._load([name], event.agent):
-            keep_found_by(event.agent, [name], "nothing")
+            _keep_found_by(event.agent, [name], "nothing")
             event.cancel_tool = self._words.undiscovered_but_loaded(name)
         elif self._own(name) in unreachable_of(self.catalog):
             event.cancel_tool = self._words.unreachable(name)
@@ -213,13 +203,13 @@ class ToolSearchHook(HookProvider):
     def _found_by(self, name: str, agent: Any) -> FoundBy:
         if self._own(name) in self._options.always_loaded:
             return "listed"
-        return found_by_of(agent).get(name, "search" if name in kept(agent) else "listed")
+        return _found_by_of(agent).get(name, "search" if name in _kept(agent) else "listed")
 
     def _load(self, names: Iterable[str], agent: Any) -> set[str]:
         """Load tools into the agent's registry for good; return the names that are loaded."""
         with self._loading:  # searches of one turn may run in different threads
             loaded = dict.fromkeys(name for name in names if self._register(name, agent.tool_registry))
-            keep(agent, loaded)
+            _keep(agent, loaded)
             return set(loaded)
 
     def _register(self, name: str, registry: ToolRegistry) -> bool:
@@ -272,16 +262,15 @@ class _SearchTool(AgentTool):
         return "python"
 
     async def stream(self, tool_use: ToolUse, invocation_state: dict[str, Any], **kwargs: Any) -> ToolGenerator:
-        query = cast("Mapping[str, Any]", tool_use["input"] or {}).get("query")
-        status = "success"
+        query = as_object(tool_use["input"]).get("query")
+        status: Literal["success", "error"] = "success"
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", f"`query` is {echo(query)}. {self._query}")
             text = self._hook.search(query, invocation_state["agent"])
         except ToolSearchError as error:
             status, text = "error", str(error)
-        answer = {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"text": text}]}
-        yield ToolResultEvent(cast("StrandsResult", answer))
+        yield ToolResultEvent({"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"text": text}]})
 
 
 def _seen_by_strands(name: str) -> str:
@@ -331,42 +320,38 @@ _FOUND_BY = "hikidashi_found_by"
 _CONVERSATION = "hikidashi_conversation"
 
 
-def kept(agent: Any) -> list[str]:
+def _kept(agent: Any) -> list[str]:
     """The names of the tools in the agent's state, in the order in which they were loaded."""
     return strings(agent.state.get(_FOUND))
 
 
-def keep(agent: Any, names: Iterable[str]) -> None:
+def _keep(agent: Any, names: Iterable[str]) -> None:
     """Add `names` to the tools in the agent's state."""
-    before = kept(agent)
+    before = _kept(agent)
     after = list(dict.fromkeys([*before, *names]))
     if after != before:
         agent.state.set(_FOUND, after)
 
 
-def found_by_of(agent: Any) -> dict[str, FoundBy]:
+def _found_by_of(agent: Any) -> dict[str, FoundBy]:
     """How tools were found, where it was not a search."""
-    told: object = agent.state.get(_FOUND_BY)
-    if not isinstance(told, Mapping):
-        return {}
-    ways = cast("Mapping[str, FoundBy]", told)
-    return {name: way for name, way in ways.items() if way in get_args(FoundBy)}
+    return {name: way for name, way in as_object(agent.state.get(_FOUND_BY)).items() if way in get_args(FoundBy)}
 
 
-def keep_found_by(agent: Any, names: Iterable[str], found_by: FoundBy) -> None:
+def _keep_found_by(agent: Any, names: Iterable[str], found_by: FoundBy) -> None:
     """Add to the agent's state how `names` were found, unless it says so already."""
-    before = found_by_of(agent)
+    before = _found_by_of(agent)
     after = {**dict.fromkeys(names, found_by), **before}
-    if after != before or not was_replayed(agent):
+    if after != before or not _was_replayed(agent):
         agent.state.set(_FOUND_BY, {**before, **after})
 
 
-def was_replayed(agent: Any) -> bool:
+def _was_replayed(agent: Any) -> bool:
     """Whether the state says what earlier messages loaded."""
     return isinstance(agent.state.get(_FOUND_BY), Mapping)
 
 
-def conversation_of(agent: Any) -> str:
+def _conversation_of(agent: Any) -> str:
     """A name for the agent's conversation, the same when its session is restored."""
     name = agent.state.get(_CONVERSATION)
     if not isinstance(name, str) or not name:
@@ -375,7 +360,7 @@ def conversation_of(agent: Any) -> str:
     return name
 
 
-def loaded_by_searches(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+def _loaded_by_searches(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
     """For each message, the names of the tools that searches in it found."""
     searches: set[str] = set()
     for message in messages:
@@ -390,7 +375,7 @@ def loaded_by_searches(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[s
         yield names
 
 
-def called_in_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+def _called_in_messages(messages: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
     """For each message, the names of the tools whose results in it are no errors."""
     calls: dict[str, str] = {}
     for message in messages:

@@ -79,11 +79,11 @@ def load(
         ToolSourceError: the tools cannot be read, or no server answered.
         MissingExtra: a package is not installed that the servers or the ranker need.
     """
-    from hikidashi.search.sources import catalog_from, catalog_of
+    from hikidashi.search.sources import catalog_from, checked_catalog
 
     if mcp is not None and catalog is None:
         tools, failed = _of_servers(mcp, seconds)
-        loaded = Loaded(catalog_of(tools, str(mcp), ranker=ranker, overlay=overlay), str(mcp), failed)
+        loaded = Loaded(checked_catalog(tools, str(mcp), ranker=ranker, overlay=overlay), str(mcp), failed)
     elif catalog is not None and mcp is None:
         loaded = Loaded(catalog_from(catalog, ranker=ranker, overlay=overlay), catalog)
     else:
