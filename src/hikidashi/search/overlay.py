@@ -201,10 +201,15 @@ _Lines = dict[tuple[str, ...], int]
 
 
 def _text(path: Path) -> str:
-    if not path.exists():
-        raise no_such_file(str(path), "Name an overlay, in YAML or JSON.")
-    if path.stat().st_size > _LARGEST:
-        raise ToolSourceError(str(path), f"is larger than {_LARGEST:,} bytes, so it is hardly an overlay")
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ToolSourceError(str(path), f"is larger than {_LARGEST:,} bytes, so it is hardly an overlay")
+    except FileNotFoundError as error:
+        raise no_such_file(str(path), "Name an overlay, in YAML or JSON.") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
+        raise ToolSourceError(str(path), f"cannot be read ({error})", "Check the path and its permissions.") from error
+    if path.is_dir():
+        raise ToolSourceError(str(path), "is a folder", "Name an overlay, in YAML or JSON.")
     return text_of(path, _SHAPE)
 
 
