@@ -18,26 +18,6 @@ from ..tool import json_text
 from .catalog import MAX_LIMIT
 from .engine.entry import Entry
 
-__all__ = [
-    "CALL_TOOL",
-    "DEFAULT_BUDGET",
-    "SEARCH_TOOLS",
-    "AnswerBudget",
-    "Language",
-    "Shown",
-    "Wording",
-    "budget_of",
-    "compact_schema",
-    "definition_line",
-    "echo",
-    "found_names",
-    "short_line",
-    "smaller_schemas",
-    "tokens_of",
-    "wording",
-]
-
-
 _DEFAULT = 5_000
 _FEWEST = 200
 _CHARACTERS_PER_TOKEN = 6  # of text without spaces, which the estimate takes for a few words

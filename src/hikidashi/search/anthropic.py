@@ -74,19 +74,6 @@ try:
 except ImportError as error:
     raise MissingExtra("anthropic", "anthropic") from error
 
-__all__ = [
-    "AnthropicClient",
-    "AsyncToolStream",
-    "LoopOptions",
-    "RunOptions",
-    "ToolLoop",
-    "ToolResults",
-    "ToolRun",
-    "ToolStream",
-    "arun_anthropic_search",
-    "run_anthropic_search",
-]
-
 logger = logging.getLogger("hikidashi")
 
 

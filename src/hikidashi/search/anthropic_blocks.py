@@ -20,30 +20,6 @@ from .answers import SEARCH_TOOLS
 from .engine.statement import text_of
 from .options import names_in
 
-__all__ = [
-    "ReadMessage",
-    "ServerVariant",
-    "ToolSearchCall",
-    "ToolSearchFailure",
-    "Variant",
-    "addition",
-    "blocks_of",
-    "called_in_messages",
-    "found_blocks",
-    "loaded_by_messages",
-    "plain_block",
-    "preloaded_by",
-    "reference_blocks",
-    "referenced_tools",
-    "replayed",
-    "search_requests",
-    "settled",
-    "tool_searches",
-    "user_text",
-    "without_additions",
-]
-
-
 _CODES: tuple[ToolSearchCode, ...] = get_args(ToolSearchCode)
 
 ServerVariant = Literal["regex", "bm25"]

@@ -27,25 +27,6 @@ from .engine.entry import entry_of
 from .options import CheckedOptions, check_choice, names_in, search_options
 from .search_tools import reporting_lost_connections
 
-__all__ = [
-    "ADDITIONS_BETA",
-    "BETA_OF",
-    "FEWEST_TOKENS",
-    "FEWEST_TOOLS",
-    "Expand",
-    "McpToolset",
-    "OfferedTools",
-    "Provider",
-    "Support",
-    "Verdict",
-    "client_search_tool",
-    "support",
-    "takes_additions",
-    "to_anthropic_search",
-    "verdict_on",
-    "worth_it",
-]
-
 logger = logging.getLogger("hikidashi")
 
 

@@ -26,8 +26,6 @@ except ImportError as error:
 
 from ..convert.claude import hooks_for_unknown, mark_for_one_conversation, shown_name, to_claude
 
-__all__ = ["search_hooks", "search_tool_names", "to_claude_search"]
-
 logger = logging.getLogger("hikidashi")
 
 

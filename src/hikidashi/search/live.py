@@ -32,8 +32,6 @@ from ..tool import Tool, ToolResult
 from .catalog import ToolCatalog
 from .search_tools import unreachable_of
 
-__all__ = ["Follower", "LiveServers", "ServerState", "Timing"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServerState:

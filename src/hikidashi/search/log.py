@@ -13,19 +13,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-__all__ = [
-    "PRELOAD",
-    "CallLog",
-    "ConversationRecord",
-    "FoundBy",
-    "RecordedCall",
-    "RecordedSearch",
-    "Recorder",
-    "in_conversation",
-    "record_call",
-    "usage_in",
-]
-
 FoundBy = Literal["preload", "search", "listed", "nothing"]
 """How the model came to know a tool that it called: preloading loaded it, a search found it, it was in the list from
 the start, or nothing found it (the model guessed its name)."""

@@ -19,22 +19,6 @@ from .engine.index import Index, Vocabulary
 from .engine.query import read_query
 from .log import PRELOAD, CallLog, FoundBy, RecordedCall, RecordedSearch, usage_in
 
-__all__ = [
-    "BY_WORDS",
-    "CalledTool",
-    "EmptySearch",
-    "FoundByCounts",
-    "FoundTool",
-    "Missed",
-    "PreloadCounts",
-    "PreloadedTool",
-    "Proposal",
-    "Report",
-    "missed_searches",
-    "report",
-]
-
-
 _SAME_GOAL = 600.0  # seconds within which a later search has the same goal
 _SAME_MOMENT = 0.05  # seconds: searches at the same moment have different goals
 _MIN_GOALS = 2  # goals that must share a word: a single one may name a place or a person

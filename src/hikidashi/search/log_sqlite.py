@@ -36,8 +36,6 @@ from ..common.unicode import well_formed
 from ..errors import SearchLogError
 from .log import PRELOAD, CallLog, FoundBy, RecordedCall, RecordedSearch
 
-__all__ = ["SearchLog"]
-
 logger = logging.getLogger("hikidashi")
 
 

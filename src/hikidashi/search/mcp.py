@@ -23,8 +23,6 @@ from .catalog import ToolCatalog
 from .options import SearchOptions, search_options
 from .search_tools import FoundTools, ToolSearchHandler
 
-__all__ = ["to_mcp_search"]
-
 logger = logging.getLogger("hikidashi")
 
 _SESSION_ID = "mcp-session-id"  # streamable HTTP

@@ -11,8 +11,6 @@ from .answers import DEFAULT_BUDGET, AnswerBudget, Language, Wording, budget_of,
 from .catalog import MAX_LIMIT
 from .log import Recorder
 
-__all__ = ["MAX_PRELOAD", "CheckedOptions", "SearchOptions", "Strategy", "check_choice", "names_in", "search_options"]
-
 Strategy = Literal["words", "regex", "both"]
 
 MAX_PRELOAD = 20

@@ -32,8 +32,6 @@ from ..errors import ToolSourceError
 from ..tool import Tool
 from .engine.entry import Entry, entry_of
 
-__all__ = ["Addition", "Overlay", "entry_with", "overlay_of"]
-
 _SHAPE = "Write {tools: {name: {aliases: [words], description: text}}}."
 _KEYS = ("aliases", "description")
 _JSON = re.compile(r"\s*[\[{]")

@@ -19,8 +19,6 @@ from .catalog import MAX_LIMIT, ToolCatalog
 from .engine.match import ToolMatch
 from .engine.statement import is_alphabetic, is_clear_request, is_talk, requests_in, text_of
 
-__all__ = ["MessageSearch", "Preloader", "first_new_message"]
-
 logger = logging.getLogger("hikidashi")
 
 _NEAR = 0.75  # of what makes a tool be about a question: unclear requests and unsure matches must be as near

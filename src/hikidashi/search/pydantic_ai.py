@@ -45,12 +45,6 @@ from .pydantic_ai_engine import (
     without_additions,
 )
 
-__all__ = [
-    "deferred",
-    "to_pydantic_ai_search",
-    "toolset_of",
-]
-
 logger = logging.getLogger("hikidashi")
 
 

@@ -45,22 +45,6 @@ try:
 except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
 
-__all__ = [
-    "SEARCH",
-    "Engine",
-    "NamedForApi",
-    "NamesOfApis",
-    "Preloading",
-    "Remade",
-    "Search",
-    "UnanswerableError",
-    "found_or_called",
-    "innermost",
-    "shown_again",
-    "without_additions",
-]
-
-
 _UNLIMITED = 2**62
 
 

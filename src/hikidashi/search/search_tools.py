@@ -27,20 +27,6 @@ from .engine.rows import names_listed
 from .log import PRELOAD, Recorder, record_call
 from .options import CheckedOptions, Strategy
 
-__all__ = [
-    "Found",
-    "FoundTools",
-    "ToolSearchHandler",
-    "callable_tool",
-    "catalog_of",
-    "entry_named",
-    "reporting_lost_connections",
-    "require_tool",
-    "search_catalog",
-    "similar_names",
-    "unreachable_of",
-]
-
 logger = logging.getLogger("hikidashi")
 
 

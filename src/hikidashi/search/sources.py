@@ -22,8 +22,6 @@ from .engine.entry import entry_of
 from .engine.saved import NAME
 from .overlay import Overlay
 
-__all__ = ["catalog_from", "checked_catalog", "tools_from"]
-
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _SEARCH_TOOL = "tool_search_tool_"
 _SHAPES = "Use a list of tools, one tool per line (JSONL), or the result of MCP's `tools/list`."

@@ -50,8 +50,6 @@ try:
 except ImportError as error:
     raise MissingExtra("strands-agents", "strands") from error
 
-__all__ = ["ToolSearchHook", "to_strands_search"]
-
 logger = logging.getLogger("hikidashi")
 
 

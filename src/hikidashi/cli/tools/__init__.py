@@ -15,8 +15,6 @@ from .search import search
 from .tokens import EXAMPLES as TOKENS_EXAMPLES
 from .tokens import tokens
 
-__all__ = ["tools"]
-
 _EXAMPLES = """\b
 Examples:
   hikidashi tools search "send mail" --mcp .mcp.json   what a model would find

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from hikidashi.servers.listing import ServerTools
     from hikidashi.tool import Tool
 
-__all__ = [
-    "CatalogOption",
-    "JsonOption",
-    "Loaded",
-    "McpOption",
-    "OverlayOption",
-    "TimeoutOption",
-    "load",
-    "make_ready",
-]
-
 CatalogOption = Annotated[
     str | None,
     typer.Option(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hikidashi.search.log_report import FoundByCounts, Missed, PreloadCounts, Proposal, Report
     from hikidashi.search.overlay import Overlay
 
-__all__ = ["EXAMPLES", "report"]
-
 EXAMPLES = """\b
 Examples:
   hikidashi tools report --log searches.db --catalog tools.json

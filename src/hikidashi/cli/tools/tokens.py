@@ -16,8 +16,6 @@ from .catalog import CatalogOption, JsonOption, McpOption, OverlayOption, Timeou
 if TYPE_CHECKING:
     from hikidashi.search import ToolCatalog
 
-__all__ = ["EXAMPLES", "tokens"]
-
 EXAMPLES = """\b
 Examples:
   hikidashi tools tokens --mcp .mcp.json
