@@ -17,19 +17,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Coroutine,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Literal, Protocol, Required, Self, Unpack, get_args, overload
 
 from ..common.json import as_object
@@ -53,19 +43,12 @@ from .anthropic_blocks import (
     user_text,
     without_additions,
 )
-from .anthropic_request import (
-    ADDITIONS_BETA,
-    BETA_OF,
-    Expand,
-    OfferedTools,
-    Provider,
-    takes_additions,
-)
+from .anthropic_request import ADDITIONS_BETA, BETA_OF, Expand, OfferedTools, Provider, takes_additions
 from .catalog import MAX_LIMIT, ToolCatalog
 from .log import ConversationRecord
 from .options import SearchOptions, check_choice, search_options
 from .preload import Preloader, first_new_message
-from .search_tools import Found, callable_tool, search_catalog, unreachable_of
+from .search_tools import Found, callable_tool, search_with, unreachable_of
 
 try:
     import anyio
@@ -273,9 +256,7 @@ class ToolStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -315,9 +296,7 @@ class AsyncToolStream:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
@@ -449,7 +428,7 @@ class ToolLoop:
         self._messages, added = without_additions(given_messages)
         allowed = betas == "auto" or (not isinstance(betas, str) and ADDITIONS_BETA in betas)
         self._by_addition = (
-            (bool(checked.preload) or bool(added))
+            (checked.preloads or bool(added))
             and (self._offered.searching and self._offered.by_reference)
             and (allowed and takes_additions(model, provider))
         )
@@ -457,13 +436,11 @@ class ToolLoop:
             self._offered.add_beta(ADDITIONS_BETA)
         listed = [*map(self._offered.own, self._offered.loaded)]
         self._conversation = ConversationRecord(checked.record, listed=listed)
-        searched = checked.preload and self._offered.searching
-        self._preloader = (
-            Preloader(self._catalog, checked.preload, most=checked.preload_most, listed=listed) if searched else None
-        )
+        searched = checked.preloads and self._offered.searching
+        self._preloader = Preloader.of(checked, self._catalog, listed) if searched else None
         self._added = added if self._offered.searching else {}
         self._is_replayed = False
-        self._waits = bool(searched) and not isinstance(tools, ToolCatalog) and len(own) <= _AWAITED
+        self._waits = searched and not isinstance(tools, ToolCatalog) and len(own) <= _AWAITED
 
     @property
     def is_ready(self) -> bool:
@@ -583,14 +560,11 @@ class ToolLoop:
             query=query if isinstance(query, str) else json.dumps(query, ensure_ascii=False),
             limit=limit if type(limit) is int else None,
         )
-        wanted = self._options.max_results if made.limit is None else made.limit
         try:
             if not isinstance(query, str):
                 raise ToolSearchError("invalid_tool_input", self._words["query is not text"])
-            most = min(max(wanted, 1), MAX_LIMIT)
-            found = search_catalog(
-                self._catalog, query, strategy=self._options.strategy, limit=most, own=self._offered.own
-            )
+            most = None if made.limit is None else min(max(made.limit, 1), MAX_LIMIT)
+            found = search_with(self._options, self._catalog, query, limit=most, own=self._offered.own)
         except ToolSearchError as error:
             failure = ToolSearchFailure(code=error.code, message=str(error))
             self._searches.append(replace(made, failure=failure))

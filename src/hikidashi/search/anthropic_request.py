@@ -126,7 +126,7 @@ def client_search_tool(options: CheckedOptions | None = None) -> dict[str, Any]:
     words, count = chosen.words, chosen.max_results
     return {
         "name": SEARCH_TOOLS,
-        "description": words.search_description(chosen.about, loads=True),
+        "description": chosen.search_description(loads=True),
         "input_schema": {
             "type": "object",
             "properties": {

@@ -74,8 +74,8 @@ def to_claude_search(
     conversation.remember(found_before, "search")
 
     preloading: _Preloading | None = None
-    if checked.preload:
-        preloader = Preloader(handler.catalog, checked.preload, most=checked.preload_most, listed=loaded)
+    if checked.preloads:
+        preloader = Preloader.of(checked, handler.catalog, loaded)
         preloading = _Preloading(handler, found, preloader)
 
     def search(arguments: dict[str, Any]) -> ToolResult:

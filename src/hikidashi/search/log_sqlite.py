@@ -19,7 +19,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from types import TracebackType
 from typing import Any, NamedTuple, Self, get_args
 
 from ..common.sqlite import (
@@ -228,9 +227,7 @@ class SearchLog(CallLog):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _current_session(self) -> str:

@@ -66,6 +66,15 @@ class CheckedOptions:
     preload_most: int | None
 
     @property
+    def preloads(self) -> bool:
+        """Whether messages of the user load tools."""
+        return self.preload > 0
+
+    def search_description(self, *, loads: bool = False) -> str:
+        """What the model reads of the search tool, or of one that `loads` what it finds."""
+        return self.words.search_description(self.about, loads=loads)
+
+    @property
     def query_description(self) -> str:
         """What the model reads of the `query` of a search."""
         return self.words[f"query {self.strategy}"]

@@ -18,6 +18,7 @@ from ..errors import ToolSearchError
 from .catalog import MAX_LIMIT, ToolCatalog
 from .engine.match import ToolMatch
 from .engine.statement import is_alphabetic, is_clear_request, is_talk, requests_in, text_of
+from .options import CheckedOptions
 
 logger = logging.getLogger("hikidashi")
 
@@ -126,6 +127,11 @@ class Preloader:
         self._search = catalog if isinstance(catalog, MessageSearch) else MessageSearch(catalog)
         self._listed = frozenset(listed)
         self._loaded: dict[str, None] = {}
+
+    @classmethod
+    def of(cls, options: CheckedOptions, catalog: ToolCatalog | MessageSearch, listed: Iterable[str] = ()) -> Preloader:
+        """A preloader with the bounds of the `options` of a search."""
+        return cls(catalog, options.preload, most=options.preload_most, listed=listed)
 
     @property
     def loaded(self) -> tuple[str, ...]:

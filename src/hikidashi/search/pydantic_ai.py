@@ -84,7 +84,7 @@ def to_pydantic_ai_search(
     return _EngineSearch(
         strategy=engine,
         max_results=MAX_LIMIT,  # the engine counts itself: `select:` may name more than a search reveals
-        tool_description=words.search_description(checked.about),
+        tool_description=checked.search_description(),
         parameter_description=f"{words['queries']} {checked.query_description}",
         toolset=toolset,
         engine=engine,

@@ -22,7 +22,7 @@ from .engine.statement import text_of
 from .log import ConversationRecord
 from .options import CheckedOptions
 from .preload import MessageSearch, Preloader
-from .search_tools import Found, search_catalog
+from .search_tools import Found, search_with
 
 try:
     from pydantic_ai import RunContext
@@ -105,7 +105,7 @@ class Engine:
             self._update(tools)
             if self._messages is None or self._messages[0] is not self.catalog:
                 self._messages = self.catalog, MessageSearch(self.catalog)
-            return Preloader(self._messages[1], self.options.preload, most=self.options.preload_most)
+            return Preloader.of(self.options, self._messages[1])
 
     def within_budget(self, tools: Sequence[ToolDefinition]) -> list[str]:
         """The names of the tools that fit the budget together, in their order; others are left to a search."""
@@ -182,7 +182,7 @@ class Engine:
         shared = len(self.catalog) > len(offered)
         limit = MAX_LIMIT if shared else self.options.max_results
         # Tools of other agents are left out below, and may rank first.
-        found = search_catalog(self.catalog, query, strategy=self.options.strategy, limit=limit)
+        found = search_with(self.options, self.catalog, query, limit=limit)
         if shared:
             found = self._of_agent(found, query, offered)
         running = SEARCH.get()
@@ -197,9 +197,7 @@ class Engine:
         if found.kind == "select":
             return replace(found, entries=tuple(own))
         if len(found.entries) == MAX_LIMIT and len(own) < self.options.max_results:
-            alone = search_catalog(
-                self._without_others(offered), query, strategy=self.options.strategy, limit=self.options.max_results
-            )
+            alone = search_with(self.options, self._without_others(offered), query)
             own = list({entry.name: entry for entry in chain(own, alone.entries)}.values())
         entries: tuple[Entry, ...] = tuple(own[: self.options.max_results])
         return replace(found, entries=entries, further=len(own) - len(entries))
@@ -315,7 +313,7 @@ class Preloading:
         for happened in happened_in(history):
             self._conversation.remember(map(original, happened.found), "search")
             content = happened.message
-            if not self._engine.options.preload or content is None or content in self._read:
+            if not self._engine.options.preloads or content is None or content in self._read:
                 continue
             if searched is None:
                 # `with_native` marks deferred tools that may be searched: those of an unloaded capability may not.

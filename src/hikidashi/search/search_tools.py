@@ -118,6 +118,19 @@ def search_catalog(
     return Found(kind, tuple(match.entry for match in shown), further, hidden, unknown)
 
 
+def search_with(
+    options: CheckedOptions,
+    catalog: ToolCatalog,
+    query: str,
+    *,
+    limit: int | None = None,
+    own: Callable[[str], str] = str,
+) -> Found:
+    """`search_catalog` with the `options` of a search; `limit` in place of their `max_results`."""
+    most = options.max_results if limit is None else limit
+    return search_catalog(catalog, query, strategy=options.strategy, limit=most, own=own)
+
+
 def entry_named(catalog: ToolCatalog, name: str) -> Entry | None:
     """The tool of exactly this name."""
     tool = catalog.get(name)
@@ -168,11 +181,7 @@ class ToolSearchHandler:
             one that the catalogue does not have.
     """
 
-    def __init__(
-        self,
-        tools: Iterable[Tool] | ToolCatalog,
-        options: CheckedOptions,
-    ) -> None:
+    def __init__(self, tools: Iterable[Tool] | ToolCatalog, options: CheckedOptions) -> None:
         self._options = options
         self._words = options.words
         self._record = options.record
@@ -213,7 +222,7 @@ class ToolSearchHandler:
         query = {"type": "string", "description": self._options.query_description}
         return Tool(
             name=SEARCH_TOOLS,
-            description=self._words.search_description(self._options.about),
+            description=self._options.search_description(),
             input_schema={"type": "object", "properties": {"query": query}, "required": ["query"]},
             call=call,
             annotations=ToolAnnotations(read_only=True),
@@ -238,9 +247,7 @@ class ToolSearchHandler:
         if not isinstance(query, str):
             return ToolResult.error(f"`query` is {echo(query)}. {self._options.query_description}")
         try:
-            result = search_catalog(
-                self.catalog, query, strategy=self._options.strategy, limit=self._options.max_results
-            )
+            result = search_with(self._options, self.catalog, query)
         except ToolSearchError as error:
             return ToolResult.error(str(error))
         shown = result.shown(self._options.budget)

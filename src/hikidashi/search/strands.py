@@ -31,7 +31,7 @@ from .search_tools import (
     catalog_of,
     reporting_lost_connections,
     require_tool,
-    search_catalog,
+    search_with,
     similar_names,
     unreachable_of,
 )
@@ -109,8 +109,7 @@ class ToolSearchHook(HookProvider):
         Raises:
             ToolSearchError: the query is invalid.
         """
-        options = self._options
-        found = search_catalog(self.catalog, query, strategy=options.strategy, limit=options.max_results, own=self._own)
+        found = search_with(self._options, self.catalog, query, own=self._own)
         entries = tuple(self._in_strands(entry) for entry in found.entries)
         shown = replace(found, entries=entries).shown(self._options.budget)
         loaded = self._load((entry.name for entry in shown.whole), agent)
@@ -129,7 +128,7 @@ class ToolSearchHook(HookProvider):
 
     def _add_search_tool(self, event: AgentInitializedEvent[Any]) -> None:
         registry: ToolRegistry = event.agent.tool_registry
-        description = self._words.search_description(self._options.about)
+        description = self._options.search_description()
         registry.register_tool(_SearchTool(self, description, self._options.query_description))
         for name in self._options.always_loaded:
             self._register(self._names.of(name), registry)
@@ -147,7 +146,7 @@ class ToolSearchHook(HookProvider):
         for index, (message, found, called) in enumerate(history):
             if found:
                 self._load(found, agent)
-            if not self._options.preload or (is_known and index < new_from):
+            if not self._options.preloads or (is_known and index < new_from):
                 continue
             if not any(message is one for one in read):
                 self._preload_for(message, agent, is_new=index >= new_from)
@@ -161,10 +160,7 @@ class ToolSearchHook(HookProvider):
         """Load the best tools for a message of the user; a message of tool results loads none."""
         if message["role"] != "user" or any("toolResult" in block for block in message["content"]):
             return
-        options = self._options
-        preloader = Preloader(
-            self._message_search, options.preload, most=options.preload_most, listed=options.always_loaded
-        )
+        preloader = Preloader.of(self._options, self._message_search, self._options.always_loaded)
         preloader.remember(self._own(name) for name, way in _found_by_of(agent).items() if way == "preload")
         best = map(self.catalog.get, preloader.best(message, has={*map(self._own, _kept(agent))}))
         new = [self._in_strands(entry_of(tool)) for tool in best if tool is not None]
