@@ -39,17 +39,13 @@ def forwarding(url: str) -> Any:
             await send({"type": "http.response.start", "status": 405, "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
-        response, connection = await connections.post(b"/mcp", scope["headers"], body, repeatable=True)
+        response = await connections.post(b"/mcp", scope["headers"], body, repeatable=True)
         try:
             answer = await response.body(_MOST)
         finally:
-            connections.release(connection)
-        headers = [
-            (name, value)
-            for name, values in response.headers.items()
-            if name not in _OF_ONE_HOP and name != b"content-length"
-            for value in values
-        ]
+            connections.release(response)
+        left_out = {*_OF_ONE_HOP, b"content-length"}
+        headers = [(name, value) for name, value in response.headers if name not in left_out]
         headers.append((b"content-length", str(len(answer)).encode()))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer})

@@ -11,16 +11,13 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import h11
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from mcp import MCPError, types
 from mcp.client import Client
 from tests.gateway.servers import LEGACY, program
 from tests.gateway.test_gateway import connected, text_of
 
-from hikidashi.gateway.upstream.http_requests import ChunkedBody, HttpRequests, MalformedResponseError, parse_head
+from hikidashi.gateway.upstream.http_requests import HttpRequests
 from hikidashi.gateway.upstream.state import NotSent
 from hikidashi.servers.config import McpServer
 
@@ -407,124 +404,9 @@ async def test_a_header_with_a_line_break_is_never_sent() -> None:
     from hikidashi.gateway.upstream.http_requests import AskAgain
 
     async with raw_server(_fine) as (server, seen), requests_to(server) as request:
-        for value in ("a\r\nX-Forged: 1", "a\nb", "a\0b", "a\x7f"):
+        for value in ("a\r\nX-Forged: 1", "a\nb", "a\0b"):
             with pytest.raises(AskAgain):
                 await request(headers={"mcp-param-region": value})
         assert seen.bodies == []
         assert await request(headers={"mcp-param-region": "eu"}) == _RESULT
         assert b"\r\nmcp-param-region: eu\r\n" in seen.heads[0]
-
-
-def _ours(data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes] | None:
-    """Status, headers and body of a response that ends with `data`, as parsed here; None if it is refused."""
-    ends = [(at, len(end)) for end in (b"\n\r\n", b"\n\n") if (at := data.find(end)) >= 0]
-    if not ends:
-        return None
-    at, length = min(ends)
-    try:
-        head = parse_head(data[:at])
-        rest = bytearray(data[at + length :])
-        if head.status < 200:
-            return None
-        body = bytes(rest)
-        if head.is_chunked:
-            chunked = ChunkedBody()
-            body = chunked.take(rest)
-            if not chunked.ended:
-                return None
-        elif head.length is not None:
-            if len(rest) < head.length:
-                return None
-            body = bytes(rest[: head.length])
-    except MalformedResponseError:
-        return None
-    return head.status, sorted((name, value) for name, values in head.headers.items() for value in values), body
-
-
-def _h11(data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes] | None:
-    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=1_000_000)
-    connection.send(h11.Request(method="POST", target="/", headers=[("host", "a"), ("content-length", "0")]))
-    connection.send(h11.EndOfMessage())
-    connection.receive_data(data)
-    connection.receive_data(b"")
-    body = b""
-    try:
-        head = connection.next_event()
-        if not isinstance(head, h11.Response):
-            return None
-        while isinstance(event := connection.next_event(), h11.Data):
-            body += bytes(event.data)
-        if not isinstance(event, h11.EndOfMessage):
-            return None
-    except h11.RemoteProtocolError:
-        return None
-    headers = [(bytes(name), bytes(value)) for name, value in head.headers]
-    return int(head.status_code), sorted(headers), body
-
-
-_HEADER_LINES = st.sampled_from(
-    [
-        b"Content-Type: application/json",
-        b"Content-Length: 5",
-        b"content-length:5",
-        b"Content-Length: 6",
-        b"Content-Length: 5, 5",
-        b"Content-Length: +5",
-        b"Content-Length: 0",
-        b"Transfer-Encoding: chunked",
-        b"transfer-encoding: CHUNKED",
-        b"Transfer-Encoding: gzip, chunked",
-        b"Transfer-Encoding : chunked",
-        b"Connection: close",
-        b"X-Text: \t a b \xc3\xa9 \t",
-        b"X-Empty:",
-        b" folded",
-        b"X-Bad: a\x0bb",
-        b"no colon",
-        b": no name",
-    ]
-)
-_CHUNKS = st.lists(
-    st.sampled_from(
-        [
-            b"5\r\nhello\r\n",
-            b"0005;a=b\r\nhello\r\n",
-            b"5 \r\nhello\r\n",
-            b"0\r\n\r\n",
-            b"0\r\nX: y\r\n\r\n",
-            b"5\nhello\n",
-        ]
-    ),
-    max_size=4,
-).map(b"".join)
-
-
-@given(
-    st.sampled_from([b"HTTP/1.1 200 OK", b"HTTP/1.0 200", b"HTTP/1.1 404 ", b"HTTP/1.1 204 No", b"HTTP/1.1  200 OK"]),
-    st.lists(_HEADER_LINES, max_size=4),
-    st.sampled_from([b"\r\n", b"\n"]),
-    st.one_of(st.binary(max_size=12), _CHUNKS),
-)
-def test_a_response_that_is_taken_is_the_one_that_h11_reads(
-    status: bytes, headers: list[bytes], line_end: bytes, body: bytes
-) -> None:
-    data = line_end.join([status, *headers, b"", body])
-    ours = _ours(data)
-    if ours is not None:
-        theirs = _h11(data)
-        assert theirs is not None
-        # h11 leaves out repeated lengths, and a length beside chunks.
-        framing = {b"content-length", b"transfer-encoding"}
-        assert (ours[0], ours[2]) == (theirs[0], theirs[2])
-        assert [one for one in ours[1] if one[0] not in framing] == [one for one in theirs[1] if one[0] not in framing]
-
-
-@given(st.lists(st.binary(min_size=1, max_size=40), max_size=6), st.integers(1, 9))
-def test_a_chunked_body_is_the_same_however_it_arrives(parts: list[bytes], size: int) -> None:
-    whole = b"".join(b"%X\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\nnext"
-    chunked, buffer, received = ChunkedBody(), bytearray(), b""
-    for at in range(0, len(whole), size):
-        buffer += whole[at : at + size]
-        received += chunked.take(buffer)
-
-    assert (received, chunked.ended, bytes(buffer)) == (b"".join(parts), True, b"next")
