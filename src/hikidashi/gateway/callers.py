@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import anyio
 import mcp_types as types
@@ -19,7 +19,6 @@ from mcp.server.request_state import authenticated_principal
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 
-from ..common.json import is_object
 from ..errors import ServerUnavailableError
 from ..servers.revisions import is_modern_client
 from .telemetry import current_trace, within_trace
@@ -41,12 +40,13 @@ __all__ = [
     "conversation_of",
     "missing_capability",
     "principal_of",
-    "raw_meta",
     "refuse_cursor",
     "send_log",
     "unavailable_as_mcp_error",
     "unsupported_requests",
 ]
+
+Context = ServerRequestContext[Any, Any]
 
 CONNECTION = "connection"
 """Key of the client key of a connection in the lifespan context."""
@@ -82,12 +82,12 @@ class Caller(Protocol):
         ...
 
 
-def principal_of(ctx: ServerRequestContext[Any, Any]) -> str:
+def principal_of(ctx: Context) -> str:
     """The issuer, subject and client of the access token of a request; empty where no such token is needed."""
     return authenticated_principal(ctx) or ""
 
 
-def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
+def client_key(ctx: Context) -> str:
     """Identifies the client of a request: by HTTP session or connection; a stateless HTTP request has a key of its own.
 
     A key is never reused for another client: what one person allowed must not be allowed for another.
@@ -101,7 +101,7 @@ def client_key(ctx: ServerRequestContext[Any, Any]) -> str:
     return f"{_ALONE}{ctx.request.scope.setdefault('hikidashi.request', secrets.token_hex(8))}"
 
 
-def conversation_of(ctx: ServerRequestContext[Any, Any]) -> str | None:
+def conversation_of(ctx: Context) -> str | None:
     """What `client_key` gives; None for a stateless HTTP request, which belongs to no conversation that is known."""
     key = client_key(ctx)
     return None if key.startswith(_ALONE) else key
@@ -110,7 +110,7 @@ def conversation_of(ctx: ServerRequestContext[Any, Any]) -> str | None:
 class DirectCaller:
     """A client that waits for the answer to its request; an older one can be sent requests meanwhile."""
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any], log_level: types.LoggingLevel | None) -> None:
+    def __init__(self, ctx: Context, log_level: types.LoggingLevel | None) -> None:
         self.key = client_key(ctx)
         self.principal = principal_of(ctx)
         self.behalf = Behalf(ctx.session.client_capabilities, log_level)
@@ -141,9 +141,7 @@ class DirectCaller:
         await send_log(self._ctx, params, self.behalf)
 
 
-async def send_log(
-    ctx: ServerRequestContext[Any, Any], params: types.LoggingMessageNotificationParams, client: Behalf
-) -> None:
+async def send_log(ctx: Context, params: types.LoggingMessageNotificationParams, client: Behalf) -> None:
     """Send a log message to the client of a request, if its level is high enough."""
     if not reaches(params.level, client.log_level):
         return
@@ -206,8 +204,6 @@ def _sampling_result(request: types.InputRequest) -> type[Any]:
     return types.CreateMessageResultWithTools if asks_for_tools else types.CreateMessageResult
 
 
-_Answer = TypeVar("_Answer")
-
 MOST_REQUESTS = 50
 """How many requests a server may send in one call."""
 _DELIVERY_SECONDS = 10.0  # for which an answer waits for notifications that a slow client does not take
@@ -225,30 +221,25 @@ class RunningCalls:
         self._changed: anyio.Event | None = None
         """Set at the next change; None while none is waited for."""
 
-    async def call(
-        self, upstream: Upstream, caller: Caller, send: Callable[[Client, RunningCall], Awaitable[_Answer]]
-    ) -> _Answer:
-        """What `send` returns for one call of `caller`."""
-
-        async def sent(turns: Sequence[Turn], client: Client, turn: Turn) -> tuple[_Answer, RunningCall]:
-            name = upstream.name
-            call = RunningCall(caller, [*turns, turn], CallTime(upstream.given.options.call_seconds))
+    @asynccontextmanager
+    async def call(self, upstream: Upstream, caller: Caller) -> AsyncGenerator[RunningCall]:
+        """One call of `caller`, from its turn to its answer; the server is started if it is not running."""
+        name = upstream.name
+        async with AsyncExitStack() as stack:
+            turns: list[Turn] = []
+            if not upstream.is_modern:
+                slot = ClientSlot(self._turns[name], caller.key, caller.behalf)
+                turns.append(await stack.enter_async_context(Turn(slot)))
+            client, turn = await stack.enter_async_context(upstream.request())
+            call = RunningCall(caller, client, [*turns, turn], CallTime(upstream.given.options.call_seconds))
             self._calls[name].append(call)
             if len(self._principals[name]) < 2:  # more make no difference
                 self._principals[name] |= {caller.principal}
             try:
-                return await send(client, call), call
+                yield call
             finally:
                 self._calls[name].remove(call)
                 self._notify()
-
-        if upstream.is_modern:
-            answer, call = await upstream.with_client(partial(sent, ()))
-        else:
-            async with Turn(ClientSlot(self._turns[upstream.name], caller.key, caller.behalf)) as turn:
-                answer, call = await upstream.with_client(partial(sent, (turn,)))
-        await call.delivered()  # after it has given up its turn: nothing else waits for a slow client
-        return answer
 
     async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
         """The response of the client whose call `upstream` is working on."""
@@ -327,8 +318,9 @@ class CallTime:
 class RunningCall:
     """A call that a server works on."""
 
-    def __init__(self, caller: Caller, turns: list[Turn], time: CallTime) -> None:
+    def __init__(self, caller: Caller, client: Client, turns: list[Turn], time: CallTime) -> None:
         self.caller = caller
+        self.client = client
         self.time = time
         self.waiting = 0
         self._request_count = 0
@@ -469,15 +461,6 @@ class ClientSlot:
 def _can_be_asked(behalf: Behalf) -> bool:
     declared = behalf.capabilities
     return declared is not None and (declared.elicitation or declared.sampling or declared.roots) is not None
-
-
-Context = ServerRequestContext[Any, Any]
-
-
-def raw_meta(ctx: Context) -> dict[str, Any] | None:
-    """The `_meta` of a request as it was sent."""
-    meta = (ctx.params or {}).get("_meta")
-    return meta if is_object(meta) else None
 
 
 def refuse_cursor(params: types.PaginatedRequestParams | None) -> None:

@@ -12,7 +12,7 @@ import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import anyio
 import mcp_types as types
@@ -204,7 +204,7 @@ class Seal:
         self._instance = os.urandom(8).hex()
         self.seconds = seconds
 
-    def is_ours(self, state: str | None) -> bool:
+    def is_ours(self, state: str | None) -> TypeGuard[str]:
         """Whether a request state is that of a parked call, and not of a server."""
         return state is not None and state.startswith(_PREFIX)
 

@@ -12,7 +12,7 @@ from mcp import MCPError
 from mcp.server.subscriptions import ListenHandler
 
 from ..errors import ServerUnavailableError
-from .callers import Context, client_key, raw_meta, refuse_cursor, unavailable_as_mcp_error
+from .callers import Context, client_key, refuse_cursor, unavailable_as_mcp_error
 from .forward import passed_on
 from .gateway import Gateway
 from .merged import Origin
@@ -56,28 +56,21 @@ class ResourceHandlers:
         """Answer `resources/read` from the first server that has the resource, or with the error of the likeliest."""
         uri = str(params.uri)
         await self._until_known(uri)
-        meta = passed_on(raw_meta(ctx))
+        meta = passed_on(ctx)
         refused: MCPError | None = None
         resources = self._gateway.merged.resources
         for place in resources.places_of(uri):
-
-            def make(
-                responses: types.InputResponses | None, state: str | None, own_uri: str = place.name
-            ) -> types.ClientRequest:
-                return types.ReadResourceRequest(
-                    params=types.ReadResourceRequestParams(
-                        uri=own_uri, input_responses=responses, request_state=state, _meta=meta
-                    )
+            request = types.ReadResourceRequest(
+                params=types.ReadResourceRequestParams(
+                    uri=place.name,
+                    input_responses=params.input_responses,
+                    request_state=params.request_state,
+                    _meta=meta,
                 )
-
+            )
             try:
-                result = await self._gateway.forwarder.forward(
-                    ctx,
-                    self._gateway.upstream_of(place.server),
-                    make,
-                    responses=params.input_responses,
-                    state=params.request_state,
-                )
+                upstream = self._gateway.upstream_of(place.server)
+                result = await self._gateway.forwarder.forward(ctx, upstream, request)
                 return resources.with_shown_uris(place.server, result) if isinstance(result, dict) else result
             except MCPError as error:
                 refused = refused or error
@@ -143,27 +136,18 @@ class PromptHandlers:
         place = self._gateway.merged.prompt_places.get(params.name)
         if place is None:
             raise MCPError(types.INVALID_PARAMS, f"No server has the prompt {params.name!r}.")
-        meta = passed_on(raw_meta(ctx))
-
-        def make(responses: types.InputResponses | None, state: str | None) -> types.ClientRequest:
-            return types.GetPromptRequest(
-                params=types.GetPromptRequestParams(
-                    name=place.name,
-                    arguments=params.arguments,
-                    input_responses=responses,
-                    request_state=state,
-                    _meta=meta,
-                )
+        request = types.GetPromptRequest(
+            params=types.GetPromptRequestParams(
+                name=place.name,
+                arguments=params.arguments,
+                input_responses=params.input_responses,
+                request_state=params.request_state,
+                _meta=passed_on(ctx),
             )
-
+        )
         with unavailable_as_mcp_error():
-            result = await self._gateway.forwarder.forward(
-                ctx,
-                self._gateway.upstream_of(place.server),
-                make,
-                responses=params.input_responses,
-                state=params.request_state,
-            )
+            upstream = self._gateway.upstream_of(place.server)
+            result = await self._gateway.forwarder.forward(ctx, upstream, request)
         resources = self._gateway.merged.resources
         return resources.with_shown_uris(place.server, result) if isinstance(result, dict) else result
 
@@ -183,11 +167,9 @@ class PromptHandlers:
             ref = ref.model_copy(update={"name": place.name})
         else:
             ref = ref.model_copy(update={"uri": place.name})
-        request = types.CompleteRequest(params=params.model_copy(update={"ref": ref, "meta": passed_on(raw_meta(ctx))}))
+        request = types.CompleteRequest(params=params.model_copy(update={"ref": ref, "meta": passed_on(ctx)}))
         with unavailable_as_mcp_error():
-            return await self._gateway.forwarder.forward(
-                ctx, self._gateway.upstream_of(place.server), lambda _, __: request
-            )
+            return await self._gateway.forwarder.forward(ctx, self._gateway.upstream_of(place.server), request)
 
     def _place_of(self, ref: types.PromptReference | types.ResourceTemplateReference) -> Origin | None:
         merged = self._gateway.merged

@@ -18,7 +18,7 @@ from ..common.json import as_object, is_object
 from ..errors import ServerUnavailableError, ToolSearchError
 from ..search.log import FoundBy, Recorder, in_conversation, record_call
 from ..servers.revisions import is_modern_client
-from .callers import Caller, Context, client_key, conversation_of, principal_of, raw_meta, refuse_cursor
+from .callers import Caller, Context, client_key, conversation_of, principal_of, refuse_cursor
 from .finder import CALL_READ_TOOL, OWN_TOOLS, READ_RESULT, SEARCH_TOOLS
 from .forward import passed_on
 from .gateway import Gateway
@@ -225,23 +225,21 @@ class ToolCalls:
         gateway = self._gateway
         place, tool = gateway.merged.tool_places[name], gateway.merged.tools[name]
         upstream = gateway.upstream_of(place.server)
-        meta = passed_on(raw_meta(ctx))
-
-        def make(responses: types.InputResponses | None, state: str | None) -> types.ClientRequest:
-            return types.CallToolRequest(
-                params=types.CallToolRequestParams(
-                    name=place.name, arguments=arguments, input_responses=responses, request_state=state, _meta=meta
-                )
+        request = types.CallToolRequest(
+            params=types.CallToolRequestParams(
+                name=place.name,
+                arguments=arguments,
+                input_responses=params.input_responses,
+                request_state=params.request_state,
+                _meta=passed_on(ctx),
             )
-
+        )
         try:
             result = await gateway.forwarder.forward(
                 ctx,
                 upstream,
-                make,
+                request,
                 repeatable=gateway.is_repeatable(name),
-                responses=params.input_responses,
-                state=params.request_state,
                 before=self._confirmation(ctx, name, arguments),
             )
         except ServerUnavailableError as error:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 import anyio
 import mcp_types as types
@@ -45,8 +45,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("hikidashi.gateway")
-
-_Answer = TypeVar("_Answer")
 
 _GRACE = 2.0  # seconds that a process has to end by itself, and a session over HTTP
 _LEVEL_SECONDS = 2.0  # a server that does not confirm a log level is not waited for
@@ -169,21 +167,21 @@ class Upstream:
         """The error of a request that the server refused because of the login."""
         return ServerUnavailableError(self.name, problem, remedy_for(self.given, problem))
 
-    async def with_client(self, send: Callable[[Client, Turn], Awaitable[_Answer]]) -> _Answer:
-        """What `send` returns for one request: it gets the connected client and its slot among concurrent requests."""
+    @asynccontextmanager
+    async def request(self) -> AsyncGenerator[tuple[Client, Turn]]:
+        """The connected client for one request, and its slot among concurrent requests."""
         async with Turn(self._limiter) as turn:
             self._usage.begin()
             try:
                 client = await self.client()
                 self._calls += 1
-                answer = await send(client, turn)
+                yield client, turn
             except BaseException:
                 self._errors += 1
                 raise
             finally:
                 self._usage.end()
             self._failures = 0
-            return answer
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, also across restarts."""
