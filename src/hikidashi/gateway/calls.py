@@ -174,7 +174,7 @@ class LineCalls(FilteredStream):
     """
 
     def __init__(self, incoming: Any, outgoing: Any, answers: CallAnswers) -> None:
-        super().__init__(incoming)
+        super().__init__(incoming, self._takes)
         self._outgoing = outgoing
         self._answers = answers
         self._is_modern: bool | None = None

@@ -1,15 +1,14 @@
 """A connected client for an MCP server of any transport, with bounds on what the server sends over HTTP.
 
-The client of the `mcp` package reads bodies as a whole, and the parser behind it refuses server-sent events of over
-1 MiB, such as the list of a few thousand tools. Here each body is bounded, and the message of a large event is kept:
-the package gets a short one in its place with a key, and behind the package, what was kept is put back.
+The client of the `mcp` package reads bodies as a whole, and up to 2.2 it refuses server-sent events of over 1 MiB, such
+as the list of a few thousand tools. Here each body is bounded, and the message of a large event is kept: the package
+gets a short one in its place with a key, and behind the package, what was kept is put back.
 """
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 from typing import Any, Protocol
@@ -25,57 +24,40 @@ from .failure import Diagnostics
 from .messages import LONGEST_MESSAGE, FilteredStream
 from .process import stdio_transport
 
-__all__ = ["BoundedClient", "Diagnostics", "LargeEvents", "TooLargeError", "connected"]
+__all__ = ["BoundedClient", "Diagnostics", "LargeEvents", "connected"]
 
 _LARGE = 100_000  # characters; at most 400,000 bytes
 _KEY = "hikidashi/largeEvent"
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_EVENT_END = re.compile(r"(?>\r\n|\n|\r){2}")
-
-
-class TooLargeError(Exception):
-    """An event is larger than allowed."""
 
 
 class LargeEvents:
     """The large events of one connection.
 
     Args:
-        longest: Maximum number of characters of an event.
+        longest: Maximum number of bytes of an event.
     """
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._kept: dict[str, types.JSONRPCMessage] = {}
 
-    async def shortened(self, chunks: AsyncIterable[str]) -> AsyncGenerator[str]:
-        """The events of a stream, with short ones in place of the large.
+    async def shortened(self, response: httpx2.Response) -> AsyncGenerator[str]:
+        """The events of a streamed response, with short ones in place of the large.
 
         Raises:
-            TooLargeError: an event is larger than allowed.
+            httpx2.SSEError: an event is larger than allowed.
         """
-        held: list[str] = []
-        size, last = 0, ""
-        async for chunk in chunks:
-            text = last + chunk
-            # The end of a line may be two characters, and that of an event up to four.
-            cut = max((match.end() for match in _EVENT_END.finditer(text)), default=0)
-            if cut:
-                held.append(text[:cut])
-                yield self._event("".join(held)) if size + cut > _LARGE else "".join(held)
-                held, size, text = [], 0, text[cut:]
-            kept = max(0, len(text) - 3)
-            held.append(text[:kept])
-            size, last = size + kept, text[kept:]
-            if size > self._longest:
-                raise TooLargeError
-        yield "".join([*held, last])
+        async for event in httpx2.EventSource(response, max_event_size=self._longest):
+            data = event.data if len(event.data) <= _LARGE else self._short(event.data)
+            fields = [f"event: {event.event}", f"id: {event.id}", *(f"data: {line}" for line in data.split("\n"))]
+            fields += [] if event.retry is None else [f"retry: {event.retry}"]
+            yield "\n".join([*fields, "", ""])
 
     @asynccontextmanager
     async def wrap(self, transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[tuple[Any, Any]]:
         """`transport` with the messages of large events put back."""
         async with transport as (read, write):
-            yield _Restored(read, self), write
+            yield FilteredStream(read, self.restore), write
 
     def restore(self, message: types.JSONRPCMessage) -> None:
         """Put back what was kept in place of `message`."""
@@ -93,26 +75,14 @@ class LargeEvents:
                 if isinstance(kept, types.JSONRPCRequest | types.JSONRPCNotification):
                     message.params = kept.params
 
-    def _event(self, text: str) -> str:
-        """`text`, which is one event or more, with short ones in place of the large."""
-        parts: list[str] = []
-        start = 0
-        for match in _EVENT_END.finditer(text):
-            event, start = text[start : match.end()], match.end()
-            parts.append(self._short(event) if len(event) > _LARGE else event)
-        return "".join(parts)
-
-    def _short(self, event: str) -> str:
-        lines = [line for line in _LINE_END.split(event) if line]
-        data = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
+    def _short(self, data: str) -> str:
         try:
             message = types.jsonrpc_message_adapter.validate_json(data, by_name=False)
         except ValueError:  # the package says what is wrong with it
-            return event
+            return data
         key = secrets.token_hex()
         self._kept[key] = message
-        short = _with_key(message, key).model_dump_json(by_alias=True, exclude_unset=True)
-        return "\n".join([*(line for line in lines if not line.startswith("data:")), f"data: {short}", "", ""])
+        return _with_key(message, key).model_dump_json(by_alias=True, exclude_unset=True)
 
 
 def _with_key(message: types.JSONRPCMessage, key: str) -> types.JSONRPCMessage:
@@ -123,19 +93,6 @@ def _with_key(message: types.JSONRPCMessage, key: str) -> types.JSONRPCMessage:
             return message.model_copy(update={"error": types.ErrorData(code=message.error.code, message=key)})
         case _:
             return message.model_copy(update={"params": {_KEY: key}})
-
-
-class _Restored(FilteredStream):
-    def __init__(self, inner: Any, events: LargeEvents) -> None:
-        super().__init__(inner)
-        self._events = events
-
-    def _takes(self, message: types.JSONRPCMessage) -> bool:
-        self._events.restore(message)
-        return False
-
-    async def _end(self) -> None:
-        pass
 
 
 _PIECE = 1 << 16
@@ -160,7 +117,7 @@ class BoundedClient(httpx2.AsyncClient):
         response = await super().send(request, stream=stream, **options)
         if not stream:
             return response
-        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        if response.headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream":
             return _EventStream(response, self._name, self._events)
         return _BoundedResponse(response, self._name)
 
@@ -190,14 +147,15 @@ class _Response(httpx2.Response):
 class _EventStream(_Response):
     def __init__(self, response: httpx2.Response, name: str, events: LargeEvents) -> None:
         super().__init__(response, name)
+        self._response = response
         self._events = events
 
     async def aiter_text(self, chunk_size: int | None = None) -> AsyncGenerator[str, None]:
-        async with aclosing(self._events.shortened(super().aiter_text(chunk_size))) as parts:
+        async with aclosing(self._events.shortened(self._response)) as parts:
             try:
                 async for text in parts:
                     yield text
-            except TooLargeError as error:
+            except httpx2.SSEError as error:
                 raise self._too_large() from error
 
 

@@ -23,7 +23,7 @@ from .config import McpServer
 from .connection import Diagnostics, connected
 from .messages import FilteredStream, WatchedSends
 
-__all__ = ["SEPARATOR", "Answer", "ListRepairs", "ServerTools", "StartLimit", "listed_tools", "tools_of_servers"]
+__all__ = ["SEPARATOR", "ListRepairs", "ServerTools", "StartLimit", "listed_tools", "tools_of_servers"]
 
 
 async def listed_tools(client: Client, repairs: ListRepairs) -> tuple[dict[str, Tool], tuple[str, ...]]:
@@ -64,10 +64,6 @@ class ServerTools:
     """Why there are no tools, in one line."""
     notes: tuple[str, ...] = ()
     """What was left out of the tools, with the reason."""
-
-
-Answer = ServerTools
-"""Alias of `ServerTools`."""
 
 
 class StartLimit:
@@ -180,14 +176,14 @@ class ListRepairs:
     async def wrap(self, transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[tuple[Any, Any]]:
         """`transport` with its lists repaired."""
         async with transport as (read, write):
-            yield _Answers(read, self), _Requests(write, self)
+            yield FilteredStream(read, self._answered), WatchedSends(write, self._asked_for)
 
-    def asked(self, message: types.JSONRPCMessage) -> None:
+    def _asked_for(self, message: types.JSONRPCMessage) -> None:
         """Take note of a request for a list."""
         if self._version is not None and isinstance(message, types.JSONRPCRequest) and message.method in _ITEMS:
             self._asked[message.id] = message.method
 
-    def answered(self, message: types.JSONRPCMessage) -> None:
+    def _answered(self, message: types.JSONRPCMessage) -> None:
         """Repair the list in an answer."""
         if self._asked and isinstance(message, types.JSONRPCResponse):
             method = self._asked.pop(message.id, None)
@@ -234,25 +230,3 @@ def _completed(tool: Any) -> Any:
         if is_object(schema) and "type" not in schema:
             given[key] = {"type": "object", **schema}
     return given
-
-
-class _Answers(FilteredStream):
-    def __init__(self, inner: Any, repairs: ListRepairs) -> None:
-        super().__init__(inner)
-        self._repairs = repairs
-
-    def _takes(self, message: types.JSONRPCMessage) -> bool:
-        self._repairs.answered(message)
-        return False
-
-    async def _end(self) -> None:
-        pass
-
-
-class _Requests(WatchedSends):
-    def __init__(self, inner: Any, repairs: ListRepairs) -> None:
-        super().__init__(inner)
-        self._repairs = repairs
-
-    def _sends(self, message: types.JSONRPCMessage) -> None:
-        self._repairs.asked(message)

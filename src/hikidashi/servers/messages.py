@@ -57,16 +57,12 @@ BROKEN = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
 class FilteredStream(Closing):
-    """The messages of `inner` that `_takes` does not take."""
+    """The messages of `inner` that `take` does not take: where it returns True, it has handled the message."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, take: Callable[[types.JSONRPCMessage], bool | None]) -> None:
         self._inner = inner
+        self._take = take
 
-    @abstractmethod
-    def _takes(self, message: types.JSONRPCMessage) -> bool:
-        """Handle `message`; False leaves it to the package."""
-
-    @abstractmethod
     async def _end(self) -> None:
         """Called when there are no more messages, and when the stream is closed."""
 
@@ -82,7 +78,7 @@ class FilteredStream(Closing):
             except BaseException:
                 await self._end()
                 raise
-            if not isinstance(item, SessionMessage) or not self._takes(item.message):
+            if not isinstance(item, SessionMessage) or not self._take(item.message):
                 return item
 
     async def aclose(self) -> None:
@@ -100,33 +96,21 @@ class FilteredStream(Closing):
             raise StopAsyncIteration from None
 
 
-class WatchedSends(ABC):
-    """The stream `inner`, to which messages are sent after `_sends` has seen them."""
+class WatchedSends(Closing):
+    """The stream `inner`, to which messages are sent after `see` has seen them, which may change them."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, see: Callable[[types.JSONRPCMessage], None]) -> None:
         self._inner = inner
-
-    @abstractmethod
-    def _sends(self, message: types.JSONRPCMessage) -> None:
-        """Take note of `message`, or change it."""
+        self._see = see
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send a message."""
-        self._sends(item.message)
+        self._see(item.message)
         await self._inner.send(item)
 
     async def aclose(self) -> None:
         """Close the stream."""
         await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
 
 
 def encoded(message: dict[str, Any]) -> bytes:

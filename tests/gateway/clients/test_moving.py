@@ -25,6 +25,7 @@ from hikidashi.gateway.clients.install import (
     plan_install,
     plan_uninstall,
     put_back,
+    table_of,
     take_out,
 )
 from hikidashi.gateway.clients.servers import find_servers
@@ -431,9 +432,10 @@ def test_what_is_taken_out_and_put_back_has_its_values_and_comments(
     place = client.places[0]
     servers: Any = value.get("mcpServers")
     names: list[str] = list(servers) if isinstance(servers, dict) else []  # pyright: ignore[reportUnknownArgumentType]
-    without, moved, left = take_out(client, place, text, names)
+    table = table_of(client, place)
+    without, moved, left = take_out(table, text, names)
     assert left == {}
-    again, back, _ = put_back(client, place, without, moved)
+    again, back, _ = put_back(table, without, moved)
     assert back == [name for name in names if servers[name] is not None]
     assert content_of(Path(), again.encode(), "jsonc") == value
     for note in ("// a note", "/* note */", "/* two\nlines */"):  # what is put back has the line ends of the file

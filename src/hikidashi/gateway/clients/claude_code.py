@@ -23,7 +23,7 @@ from ...errors import ConfigError, ToolSourceError
 from ...servers.clients import Machine, System
 from ..config import is_own_format, read_servers
 from ..names import SEPARATOR, exposed_names, longest_name_with, server_prefix
-from .edits import append, content_of, read_bytes, remove, remove_items
+from .edits import append, content_of, read_bytes, remove, remove_items, value_at
 
 __all__ = [
     "Decision",
@@ -78,7 +78,7 @@ def with_rules(text: str, name: str, command: str) -> str:
         EditError: `permissions` or `hooks` have another form than Claude Code reads.
     """
     text = _without_hook(text, name)
-    present = _strings(text, _ALLOW)
+    present = as_list(_at(text, _ALLOW))
     for rule in allowed_rules(name):
         if rule not in present:
             text = append(text, _ALLOW, rule, comments=False)
@@ -117,16 +117,9 @@ def _is_our_hook(item: Any, name: str) -> bool:
     return bool(commands) and all("hikidashi" in command and "serve hook" in command for command in commands)
 
 
-def _strings(text: str, path: tuple[str, ...]) -> list[Any]:
-    found = _at(text, path)
-    return as_list(found)
-
-
 def _at(text: str, path: tuple[str, ...]) -> Any:
     node = parse(text, comments=False)
-    for key in path:
-        node = node.child(key) if node is not None else None
-    return None if node is None else node.value
+    return None if node is None else value_at(node.value, path)
 
 
 Behaviour = Literal["allow", "deny", "ask"]

@@ -11,19 +11,21 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from ...common.files import create_private, replace_file
-from ...common.json import Child, JsoncError, JsonNode, TextError, is_list, is_object, parse
+from ...common.json import Child, JsoncError, JsonNode, TextError, as_object, is_list, is_object, parse
 from ...errors import ToolSourceError
 from ...servers.clients import Format
 
 __all__ = [
     "EditError",
+    "ServerTable",
     "TomlError",
     "append",
     "content_of",
@@ -40,6 +42,7 @@ __all__ = [
     "remove_table",
     "source_error",
     "table_source",
+    "value_at",
     "write_file",
 ]
 
@@ -573,3 +576,61 @@ def _checked_toml(text: str, wanted: dict[str, Any], path: tuple[str, str]) -> s
     except TomlError as error:
         raise EditError(f"`{path[0]}` cannot be changed as it is written here; {remedy}", error.line, 1) from error
     raise EditError(f"`{path[0]}.{path[1]}` cannot be removed as it is written here; {remedy}", 1, 1)
+
+
+def value_at(content: Any, path: Iterable[str]) -> Any:
+    """The value at `path` in objects; None if it is not there."""
+    for key in path:
+        content = as_object(content).get(key)
+    return content
+
+
+@dataclass(frozen=True)
+class ServerTable:
+    """The servers in the text of a client's file: the members of the object at `key`, or the tables below it.
+
+    All methods raise `TextError` where the text is invalid, or cannot be changed as requested.
+    """
+
+    format: Format
+    key: Keys
+
+    def get(self, text: str, name: str) -> Any:
+        """The server `name`; None if it is not there."""
+        return value_at(self._parsed(text), (*self.key, name))
+
+    def put(self, text: str, name: str, value: dict[str, Any]) -> str:
+        """`text` with a server, in the place of one of the same name or at the end."""
+        if self.format == "toml":
+            return put_table(text, (self.key[0], name), value)
+        return put(text, (*self.key, name), value, comments=self.format == "jsonc")
+
+    def remove(self, text: str, name: str) -> str:
+        """`text` without a server, if it is there."""
+        if self.format == "toml":
+            return remove_table(text, (self.key[0], name))
+        return remove(text, (*self.key, name), comments=self.format == "jsonc")
+
+    def source(self, text: str, name: str) -> str:
+        """A server, which is there, as `text` has it."""
+        if self.format == "toml":
+            return table_source(text, (self.key[0], name))
+        return member_source(text, (*self.key, name), comments=self.format == "jsonc")
+
+    def put_source(self, text: str, name: str, source: str) -> str:
+        """`text` with a new server, written as `source`."""
+        if self.format == "toml":
+            return put_table_source(text, (self.key[0], name), source)
+        return put_member_source(text, (*self.key, name), source, comments=self.format == "jsonc")
+
+    def server_in(self, source: str, name: str) -> Any:
+        """The server `name` that was written as `source`."""
+        if self.format == "toml":
+            return self.get(source, name)
+        return value_at(self._parsed(f"{{{source}}}"), (name,))
+
+    def _parsed(self, text: str) -> Any:
+        if self.format == "toml":
+            return parse_toml(text)
+        node = parse(text, comments=self.format == "jsonc")
+        return None if node is None else node.value

@@ -5,35 +5,18 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from ...common.files import replace_file
-from ...common.json import TextError, as_object, parse
+from ...common.json import TextError
 from ...errors import ToolSourceError
 from ...servers.clients import Client, Format, Machine, Place
 from . import claude_code
-from .edits import (
-    EditError,
-    content_of,
-    make_backup,
-    member_source,
-    parse_toml,
-    put,
-    put_member_source,
-    put_table,
-    put_table_source,
-    read_bytes,
-    remove,
-    remove_table,
-    source_error,
-    table_source,
-    write_file,
-)
+from .edits import EditError, ServerTable, content_of, make_backup, read_bytes, source_error, write_file
 from .servers import is_ours, masked_file_text, our_entry
 
 __all__ = [
@@ -47,9 +30,8 @@ __all__ = [
     "plan_install",
     "plan_uninstall",
     "put_back",
-    "server_in",
+    "table_of",
     "take_out",
-    "value_at",
 ]
 
 
@@ -127,9 +109,12 @@ class Records:
 _ANOTHER = "the file has another server of that name now; backups with the moved one are beside the file"
 
 
-def take_out(
-    client: Client, place: Place, text: str, names: Iterable[str]
-) -> tuple[str, dict[str, str], dict[str, str]]:
+def table_of(client: Client, place: Place) -> ServerTable:
+    """The servers in the file at `place`."""
+    return ServerTable(client.format, place.key)
+
+
+def take_out(table: ServerTable, text: str, names: Iterable[str]) -> tuple[str, dict[str, str], dict[str, str]]:
     """`text` without the servers `names`, each of these as it was written, and why some stay.
 
     Raises:
@@ -138,15 +123,15 @@ def take_out(
     taken: dict[str, str] = {}
     left: dict[str, str] = {}
     for name in names:
-        value = _value(client, place, text, name)
+        value = table.get(text, name)
         if value is None:
             continue
         try:
-            source = _source(client, place, text, name)
-            if server_in(client, place, name, source) != value:
-                example = f"[{place.key[0]}.{name}]"
+            source = table.source(text, name)
+            if table.server_in(source, name) != value:
+                example = f"[{table.key[0]}.{name}]"
                 raise EditError(f"it is written in a form that cannot be moved; write it as a table, {example}", 1, 1)
-            text = _without(client, place, text, name)
+            text = table.remove(text, name)
         except EditError as error:
             left[name] = error.reason
         else:
@@ -154,9 +139,7 @@ def take_out(
     return text, taken, left
 
 
-def put_back(
-    client: Client, place: Place, text: str, moved: Mapping[str, str]
-) -> tuple[str, list[str], dict[str, str]]:
+def put_back(table: ServerTable, text: str, moved: Mapping[str, str]) -> tuple[str, list[str], dict[str, str]]:
     """`text` with those of the servers that it does not have, their names, and why others were not put back.
 
     Raises:
@@ -165,61 +148,15 @@ def put_back(
     back: list[str] = []
     left: dict[str, str] = {}
     for name, source in moved.items():
-        there = _value(client, place, text, name)
-        if there is not None:
-            if there != server_in(client, place, name, source):
-                left[name] = _ANOTHER
-            continue
-        if client.format == "toml":
-            text = put_table_source(text, (place.key[0], name), source)
-        else:
-            text = put_member_source(text, (*place.key, name), source, comments=client.format == "jsonc")
-        back.append(name)
+        there = table.get(text, name)
+        if there is None:
+            text = table.put_source(text, name, source)
+            back.append(name)
+        elif there != table.server_in(source, name):
+            left[name] = _ANOTHER
     return text, back, left
 
 
-def server_in(client: Client, place: Place, name: str, source: str) -> Any:
-    """The server that was kept as `source`.
-
-    Raises:
-        TextError: `source` is invalid.
-    """
-    if client.format == "toml":
-        return value_at(parse_toml(source), (*place.key, name))
-    return value_at(_parsed(client, f"{{{source}}}"), (name,))
-
-
-def value_at(content: Any, path: Iterable[str]) -> Any:
-    """The value at `path` in objects; None if it is not there."""
-    for key in path:
-        content = as_object(content).get(key)
-    return content
-
-
-def _value(client: Client, place: Place, text: str, name: str) -> Any:
-    return value_at(_parsed(client, text), (*place.key, name))
-
-
-def _parsed(client: Client, text: str) -> Any:
-    if client.format == "toml":
-        return parse_toml(text)
-    node = parse(text, comments=client.format == "jsonc")
-    return None if node is None else node.value
-
-
-def _source(client: Client, place: Place, text: str, name: str) -> str:
-    if client.format == "toml":
-        return table_source(text, (place.key[0], name))
-    return member_source(text, (*place.key, name), comments=client.format == "jsonc")
-
-
-def _without(client: Client, place: Place, text: str, name: str) -> str:
-    if client.format == "toml":
-        return remove_table(text, (place.key[0], name))
-    return remove(text, (*place.key, name), comments=client.format == "jsonc")
-
-
-_Edit = Callable[[str], str]
 How = Literal["install", "restore", "remove"]
 
 
@@ -280,25 +217,21 @@ def plan_install(
         ToolSourceError: a file is invalid, or has another server under our name.
     """
     machine = machine or Machine()
-    place = client.main(machine)
-    main = place.file(machine)
-    edits: list[tuple[Path, Format, _Edit, Callable[[str], _Edit]]]
-    edits = [(main, client.format, _with_line(client, place, main, line), partial(_without_line, client, place))]
-    if client.settings is not None:
-        command = claude_code.hook_command(line.command, list(line.hook))
-        with_rules = partial(claude_code.with_rules, name=line.name, command=command)
-        edits.append((client.settings.file(machine), "json", with_rules, _without_rules))
+    main = client.main(machine)
     changes: list[FileChange] = []
-    for file, kind, edit, without in edits:
+    for place in (main, client.settings) if client.settings else (main,):
+        file, kind = place.file(machine), _format_of(client, place)
         before = read_bytes(file)
         record = records.of(client.name, file)
         untouched, original = (False, None) if record is None else record.original(before)
-        start = (original if untouched else before) or b""
-        if record is not None and record.name != line.name and not untouched:
-            start = _edited(file, kind, start, without(record.name))
         known = {} if record is None else record.moved
-        names = dict.fromkeys([*(known if untouched else ()), *(move if file == main else ())])
-        start, taken, left = _taken_out(client, place, file, start, names)
+        names = dict.fromkeys([*(known if untouched else ()), *(move if place is main else ())])
+        with _error_of(file, kind):
+            text = _text_of(file, (original if untouched else before) or b"", kind)
+            if record is not None and record.name != line.name and not untouched:
+                text = _without_ours(client, place, text, record.name)
+            text, taken, left = take_out(table_of(client, place), text, names)
+            after = _with_ours(client, place, file, text, line).encode("utf-8")
         changes.append(
             FileChange(
                 client=client,
@@ -307,7 +240,7 @@ def plan_install(
                 name=line.name,
                 how="install",
                 before=before,
-                after=_edited(file, kind, start, edit),
+                after=after,
                 record=record,
                 untouched=untouched,
                 moved={**known, **taken},
@@ -337,13 +270,14 @@ def plan_uninstall(
         used = name or (record.name if record else "hikidashi")
         before = read_bytes(file)
         untouched, after = (False, None) if record is None else record.original(before)
-        kind: Format = "json" if place is client.settings else client.format
+        kind = _format_of(client, place)
         moved = {} if record is None else record.moved
         back, left = list(moved) if untouched else [], dict[str, str]()
         if not untouched and (before is not None or moved):
-            without = _without_rules(used) if place is client.settings else _without_line(client, place, used)
-            after = _edited(file, kind, before or b"", without)
-            after, back, left = _put_back(client, place, file, after, moved)
+            with _error_of(file, kind):
+                text = _without_ours(client, place, _text_of(file, before or b"", kind), used)
+                text, back, left = put_back(table_of(client, place), text, moved)
+                after = text.encode("utf-8")
         change = FileChange(
             client=client,
             file=file,
@@ -415,65 +349,39 @@ def diff_of(change: FileChange) -> str:
     )
 
 
-def _with_line(client: Client, place: Place, file: Path, line: Line) -> _Edit:
-    entry = our_entry(client, line.command, list(line.args))
-
-    def edit(text: str) -> str:
-        there = _entry(client, place, line.name, text)
-        if there is not None and not is_ours(there):
-            reason = f"has another server that is called {line.name!r}"
-            raise ToolSourceError(str(file), reason, "Give ours another name with --name.")
-        if there == entry:
-            return text
-        if client.format == "toml":
-            return put_table(text, (place.key[0], line.name), entry)
-        return put(text, (*place.key, line.name), entry, comments=client.format == "jsonc")
-
-    return edit
+def _format_of(client: Client, place: Place) -> Format:
+    return "json" if place is client.settings else client.format
 
 
-def _without_line(client: Client, place: Place, name: str) -> _Edit:
-    def edit(text: str) -> str:
-        if not is_ours(_entry(client, place, name, text)):
-            return text
-        if client.format == "toml":
-            return remove_table(text, (place.key[0], name))
-        return remove(text, (*place.key, name), comments=client.format == "jsonc")
-
-    return edit
-
-
-def _without_rules(name: str) -> _Edit:
-    return lambda text: claude_code.without_rules(text, name)
+def _with_ours(client: Client, place: Place, file: Path, text: str, line: Line) -> str:
+    """The text of a file with our entry, or that of the settings with our rules."""
+    if place is client.settings:
+        return claude_code.with_rules(text, line.name, claude_code.hook_command(line.command, list(line.hook)))
+    table, entry = table_of(client, place), our_entry(client, line.command, list(line.args))
+    there = table.get(text, line.name)
+    if there is not None and not is_ours(there):
+        reason = f"has another server that is called {line.name!r}"
+        raise ToolSourceError(str(file), reason, "Give ours another name with --name.")
+    return text if there == entry else table.put(text, line.name, entry)
 
 
-def _entry(client: Client, place: Place, name: str, text: str) -> Any:
-    content = content_of(Path(), text.encode("utf-8", "surrogatepass"), client.format)
-    return value_at(content, (*place.key, name))
+def _without_ours(client: Client, place: Place, text: str, name: str) -> str:
+    if place is client.settings:
+        return claude_code.without_rules(text, name)
+    table = table_of(client, place)
+    return table.remove(text, name) if is_ours(table.get(text, name)) else text
 
 
-def _taken_out(
-    client: Client, place: Place, file: Path, data: bytes, names: Iterable[str]
-) -> tuple[bytes, dict[str, str], dict[str, str]]:
-    content_of(file, data, client.format)  # says what is broken, and where
-    text, taken, left = take_out(client, place, data.decode("utf-8"), names)
-    return text.encode("utf-8"), taken, left
-
-
-def _put_back(
-    client: Client, place: Place, file: Path, data: bytes, moved: Mapping[str, str]
-) -> tuple[bytes, list[str], dict[str, str]]:
-    try:
-        text, back, left = put_back(client, place, data.decode("utf-8"), moved)
-    except TextError as error:
-        raise source_error(file, client.format, error) from error
-    return text.encode("utf-8"), back, left
-
-
-def _edited(file: Path, kind: Format, data: bytes, edit: _Edit) -> bytes:
+def _text_of(file: Path, data: bytes, kind: Format) -> str:
     content_of(file, data, kind)  # says what is broken, and where
+    return data.decode("utf-8")
+
+
+@contextmanager
+def _error_of(file: Path, kind: Format) -> Generator[None]:
+    """Raise the errors of an edit as errors of `file`."""
     try:
-        return edit(data.decode("utf-8")).encode("utf-8")
+        yield
     except TextError as error:
         raise source_error(file, kind, error) from error
     except UnicodeEncodeError as error:

@@ -18,7 +18,7 @@ from ...servers.clients import CLIENTS, Client, ClientName, Machine
 from ...servers.config import common_form
 from ...servers.references import EntryError, escaped
 from ..config import options_of_entry
-from .edits import content_of, read_bytes
+from .edits import content_of, read_bytes, value_at
 
 __all__ = [
     "HIDDEN",
@@ -257,8 +257,8 @@ def _from_zed(entry: dict[str, Any]) -> None:
 
 
 def _from_codex(entry: dict[str, Any]) -> None:
-    headers = dict(_object(entry.pop("http_headers", None)))
-    for name, variable in _object(entry.pop("env_http_headers", None)).items():
+    headers = dict(as_object(entry.pop("http_headers", None)))
+    for name, variable in as_object(entry.pop("env_http_headers", None)).items():
         headers[name] = f"${{{variable}:-}}"
     if isinstance(bearer := entry.pop("bearer_token_env_var", None), str):
         headers["Authorization"] = f"Bearer ${{{bearer}:-}}"
@@ -266,8 +266,8 @@ def _from_codex(entry: dict[str, Any]) -> None:
         entry["headers"] = headers
     names = entry.pop("env_vars", None)
     if is_list(names):
-        listed = [_object(one).get("name", one) for one in names]
-        entry["env"] = {**{str(name): f"${{{name}:-}}" for name in listed}, **_object(entry.get("env"))}
+        listed = [as_object(one).get("name", one) for one in names]
+        entry["env"] = {**{str(name): f"${{{name}:-}}" for name in listed}, **as_object(entry.get("env"))}
 
 
 def _check(entry: dict[str, Any]) -> None:
@@ -329,7 +329,7 @@ def _own_options(given: dict[str, Any]) -> dict[str, Any]:
         options_of_entry(given.get("hikidashi"))
     except EntryError as error:
         raise NotImportableError(f"it {error.reason}. {error.remedy}") from error
-    return _object(given.get("hikidashi"))
+    return as_object(given.get("hikidashi"))
 
 
 def _variables(value: Any, client: ClientName, home: str, project: str | None) -> Any:
@@ -373,10 +373,6 @@ def _escaped(value: Any) -> Any:
     if is_list(value):
         return [_escaped(item) for item in value]
     return escaped(value) if isinstance(value, str) else value
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return as_object(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -472,19 +468,13 @@ def _server_tables(
     client: Client, key: tuple[str, ...], content: Any, project: str | None
 ) -> Iterable[tuple[str | None, dict[str, Any]]]:
     """The tables of servers in a file, each with the folder of the project that it is for."""
-    if isinstance(servers := _at(content, key), dict):
+    if isinstance(servers := value_at(content, key), dict):
         yield project, servers
     if client.name == "claude-code":
-        projects = _at(content, ("projects",))
+        projects = value_at(content, ("projects",))
         for folder, kept in projects.items() if is_object(projects) else ():
-            if isinstance(servers := _at(kept, key), dict):
+            if isinstance(servers := value_at(kept, key), dict):
                 yield folder, servers
-
-
-def _at(content: Any, key: tuple[str, ...]) -> Any:
-    for name in key:
-        content = as_object(content).get(name)
-    return content
 
 
 def fingerprint(entry: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from ...servers.clients import Client, ClientName, Machine, client_named
 from ..config import server_of_entry
 from ..options import GatewayServer, ServerProblem
 from .edits import EditError, content_of, put, read_bytes, source_error, write_file
-from .install import server_in
+from .install import table_of
 from .servers import ClientServer, find_servers, fingerprint, taken
 
 __all__ = [
@@ -189,9 +189,9 @@ def not_served(
     machine = machine or Machine()
     served = {fingerprint(dict(one.entry.given)) for one in servers if one.entry is not None and one.problem is None}
     place = client.main(machine)
-    project = str(machine.project) if place.of_project else None
+    table, project = table_of(client, place), str(machine.project) if place.of_project else None
     entries = {
-        name: taken(client.name, server_in(client, place, name, source), home=str(machine.home), project=project).entry
+        name: taken(client.name, table.server_in(source, name), home=str(machine.home), project=project).entry
         for name, source in moved.items()
     }
     return [name for name, entry in entries.items() if fingerprint(entry) not in served]

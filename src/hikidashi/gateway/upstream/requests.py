@@ -31,7 +31,6 @@ __all__ = [
     "AskAgain",
     "Behalf",
     "DirectCalls",
-    "Envelope",
     "NotSent",
     "ShapedResult",
     "StreamRequests",
@@ -72,7 +71,8 @@ class DirectCalls:
         on_error: Callable[[str], None],
     ) -> None:
         self._login = login
-        self._envelope = Envelope()
+        self._envelope: dict[str, Any] | None = None
+        """The `_meta` of each request that the session sends to a modern server; None before its first one."""
         self._lines: StreamRequests | None = None
         self._http: HttpRequests | None = None
         if HttpRequests.can_reach(server):
@@ -90,7 +90,7 @@ class DirectCalls:
             async with transport as (read, write):
                 if self._is_process:
                     self._lines = StreamRequests(read, write)
-                yield self._lines or read, _Stamping(write, self._envelope)
+                yield self._lines or read, WatchedSends(write, self._stamp)
         finally:
             if self._http is not None:
                 self._http.close()
@@ -110,11 +110,10 @@ class DirectCalls:
             MCPError: the server answered with an error, or the connection is closed.
             ValidationError: the result is malformed.
         """
-        envelope = self._envelope.meta
-        if envelope is None or (self._lines is None and self._http is None):
+        if self._envelope is None or (self._lines is None and self._http is None):
             raise AskAgain
         params = _dumped(request.params)
-        meta = {**params.get("_meta", {}), **envelope}
+        meta = {**params.get("_meta", {}), **self._envelope}
         params["_meta"] = meta
         stamp(meta, client)
         if self._lines is not None:
@@ -127,6 +126,16 @@ class DirectCalls:
         version = meta[types.PROTOCOL_VERSION_META_KEY]
         shaped = serialize_server_result(_METHOD, version, result)
         return ShapedResult(shaped, version) if shaped == result else result  # an older client may know other fields
+
+    def _stamp(self, message: types.JSONRPCMessage) -> None:
+        """Put the client of a request of the session into it, and keep what all requests have in common."""
+        if isinstance(message, types.JSONRPCRequest):
+            meta = (message.params or {}).get("_meta")
+            # To older servers, capabilities are declared once per connection.
+            if is_object(meta) and types.CLIENT_CAPABILITIES_META_KEY in meta:
+                self._envelope = {key: meta[key] for key in _ENVELOPE if key in meta}
+                if (client := _BEHALF.get()) is not None:
+                    stamp(meta, client)
 
     def _headers_of(self, params: dict[str, Any]) -> dict[str, str]:
         declared = self._headers.get(params["name"])
@@ -180,36 +189,6 @@ def on_behalf_of(client: Behalf) -> Generator[None]:
         _BEHALF.reset(token)
 
 
-class Envelope:
-    """The `_meta` that the `mcp` package puts into each request to a modern server."""
-
-    def __init__(self) -> None:
-        self.meta: dict[str, Any] | None = None
-        """What it put into the last request; None before the first one, and for an older server."""
-
-    def seen(self, meta: dict[str, Any]) -> None:
-        """Keep what all requests have in common."""
-        self.meta = {key: meta[key] for key in _ENVELOPE if key in meta}
-
-
-class _Stamping(WatchedSends):
-    """A stream that stamps the requests written to it."""
-
-    def __init__(self, inner: Any, envelope: Envelope) -> None:
-        super().__init__(inner)
-        self._envelope = envelope
-
-    def _sends(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCRequest):
-            meta = (message.params or {}).get("_meta")
-            # To older servers, capabilities are declared once per connection.
-            if is_object(meta) and types.CLIENT_CAPABILITIES_META_KEY in meta:
-                stamped = meta
-                self._envelope.seen(stamped)
-                if (client := _BEHALF.get()) is not None:
-                    stamp(stamped, client)
-
-
 def stamp(meta: dict[str, Any], client: Behalf) -> None:
     """Put the capabilities and the log level of `client` into the `_meta` of a request."""
     can = client.capabilities or types.ClientCapabilities()
@@ -234,7 +213,7 @@ class StreamRequests(FilteredStream):
     """
 
     def __init__(self, read: Any, write: Any) -> None:
-        super().__init__(read)
+        super().__init__(read, self._takes)
         self._write = write
         self._ids = itertools.count(_FIRST_ID)
         self._pending: dict[object, tuple[asyncio.Future[dict[str, Any]], ProgressFnT]] = {}
