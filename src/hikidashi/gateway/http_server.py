@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -20,8 +19,8 @@ from mcp.shared.inbound import (
 )
 from mcp_types import HEADER_MISMATCH
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from ..common.json import as_object, is_object
 from ..common.urls import is_loopback
@@ -65,7 +64,7 @@ class Door:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = _Headers(scope["headers"])
+        headers = Headers(scope=scope)
         refused = self._refused_by_headers(scope, headers)
         body: bytes | None = b""
         if refused is None:
@@ -85,7 +84,7 @@ class Door:
         else:
             await self._app(scope, _replaying(body, receive), send)
 
-    def _refused_by_headers(self, scope: Scope, headers: _Headers) -> Response | None:
+    def _refused_by_headers(self, scope: Scope, headers: Headers) -> Response | None:
         items = headers.items()
         if len(items) > _MOST_HEADERS or sum(len(name) + len(value) for name, value in items) > _MOST_HEADER_BYTES:
             return _text(431, "Too many headers, or too long ones")
@@ -119,28 +118,6 @@ class Door:
         return separator != "" and scheme.lower() in ("http", "https") and self._is_here(authority)
 
 
-class _Headers:
-    """The headers of a request, decoded once: those of starlette decode all of them at each look."""
-
-    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
-        self._items = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw]
-        self._values: dict[str, list[str]] = {}
-        for name, value in self._items:
-            self._values.setdefault(name, []).append(value)
-
-    def items(self) -> list[tuple[str, str]]:
-        """All headers; a name that is there several times is in several items."""
-        return self._items
-
-    def getlist(self, name: str) -> list[str]:
-        """The values of a header."""
-        return self._values.get(name, [])
-
-    def get(self, name: str) -> str | None:
-        """The first value of a header."""
-        return next(iter(self.getlist(name)), None)
-
-
 async def _body(receive: Receive) -> bytes | None:
     """The body of a request, or as much of it as shows that it is too large; None if the client is gone."""
     received = bytearray()
@@ -163,7 +140,7 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _inconsistent(headers: _Headers, body: bytes) -> Response | None:
+def _inconsistent(headers: Headers, body: bytes) -> Response | None:
     """An error response if the headers that proxies route by do not match the body.
 
     The `mcp` package compares them for modern revisions only, and a request may leave out its revision.
@@ -210,7 +187,6 @@ _GRACE = 2  # seconds that requests have to end by themselves; those that listen
 _IDLE_SECONDS = 75
 """Much longer than clients keep a connection: most drop it after 5 s, which is the default here too. A server that
 closes at the same moment as a client sends makes the request fail."""
-_MOST_HELD = 1 << 16  # bytes
 
 
 def http_server(app: Any, host: str, port: int) -> uvicorn.Server:
@@ -219,7 +195,6 @@ def http_server(app: Any, host: str, port: int) -> uvicorn.Server:
         app,
         host=host,
         port=port,
-        http=_Protocol,
         log_level="warning",
         access_log=False,
         lifespan="on",
@@ -227,66 +202,6 @@ def http_server(app: Any, host: str, port: int) -> uvicorn.Server:
         timeout_graceful_shutdown=_GRACE,
     )
     return uvicorn.Server(config)
-
-
-class _Protocol(AutoHTTPProtocol):
-    """uvicorn's protocol, which writes the head and the body of a response separately: a client wakes up twice then."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._one_write = _OneWrite(transport)
-        super().connection_made(self._one_write)
-
-    def on_response_complete(self) -> None:
-        """Called by uvicorn when it has written the end of a response."""
-        self._one_write.flush()
-        complete: Any = super()
-        complete.on_response_complete()
-
-
-class _OneWrite(asyncio.Transport):
-    """A transport that holds what is written until it is flushed, or the event loop runs again."""
-
-    def __init__(self, inner: Any) -> None:
-        super().__init__()
-        self._inner = inner
-        self._held: list[bytes | bytearray | memoryview[Any]] = []
-        self._size = 0
-
-    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        if not self._held:
-            asyncio.get_running_loop().call_soon(self.flush)
-        self._held.append(data)
-        self._size += len(data)
-        if self._size > _MOST_HELD:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._held:
-            data, self._held, self._size = b"".join(self._held), [], 0
-            self._inner.write(data)
-
-    def close(self) -> None:
-        self.flush()
-        self._inner.close()
-
-    def abort(self) -> None:
-        self._held = []
-        self._inner.abort()
-
-    def is_closing(self) -> bool:
-        return self._inner.is_closing()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._inner.get_extra_info(name, default)
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._inner.set_protocol(protocol)
-
-    def pause_reading(self) -> None:
-        self._inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._inner.resume_reading()
 
 
 def http_app(
