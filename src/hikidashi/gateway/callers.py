@@ -18,10 +18,11 @@ from mcp.server import ServerRequestContext
 from mcp.server.request_state import authenticated_principal
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
+from opentelemetry.context import get_current
 
 from ..errors import ServerUnavailableError
 from ..servers.revisions import is_modern_client
-from .telemetry import current_trace, within_trace
+from .telemetry import within_trace
 from .upstream.requests import Behalf, reaches
 from .upstream.upstream import Turn, Upstream
 
@@ -325,7 +326,7 @@ class RunningCall:
         self.waiting = 0
         self._request_count = 0
         self._turns = turns
-        self._trace = current_trace()
+        self._trace = get_current()
         self._deliveries = 0
         self._delivered: anyio.Event | None = None
 

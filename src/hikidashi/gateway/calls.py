@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
@@ -112,7 +112,7 @@ class CallAnswers:
     """
 
     def __init__(self, server: GatewayMCPServer, gateway: Gateway, lifespan: Any) -> None:
-        self._server = server
+        self._server: Any = server
         self._gateway = gateway
         self._lifespan = lifespan
         # One for all calls with the same envelope: building one validates the capabilities of the client, and the
@@ -152,7 +152,7 @@ class CallAnswers:
         runner = self._runners.get(key)
         if runner is None:
             connection = Connection.from_envelope(version, info, capabilities)
-            runner = _Runner(cast("Any", self._server), connection, self._lifespan)
+            runner = _Runner(self._server, connection, self._lifespan)
             if len(key) <= _LONGEST_KEY:
                 self._runners[key] = runner
                 if len(self._runners) > _MOST_RUNNERS:

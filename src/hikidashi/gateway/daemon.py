@@ -21,9 +21,8 @@ from typing import Any
 
 from ..common.files import private_folder
 from ..servers.messages import LONGEST_MESSAGE, MessageReader, MessageWriter
-from ..tokens import estimate_tokens
 from .calls import CallAnswers, LineCalls
-from .gateway import Gateway
+from .gateway import Gateway, tokens_of
 from .names import server_prefix
 from .server import GatewayMCPServer
 from .upstream.upstream import Upstream
@@ -280,7 +279,7 @@ def _server(upstream: Upstream) -> dict[str, Any]:
     return {
         **_state(upstream),
         "protocol": state.protocol,
-        "tokens": sum(estimate_tokens(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in tools),
+        "tokens": sum(map(tokens_of, tools)),
         "calls": state.calls,
         "errors": state.errors,
         "restarts": state.restarts,

@@ -41,7 +41,7 @@ from .upstream.requests import reaches
 from .upstream.state import ServerState
 from .upstream.upstream import Upstream
 
-__all__ = ["Gateway"]
+__all__ = ["Gateway", "tokens_of"]
 
 logger = logging.getLogger("hikidashi.gateway")
 
@@ -142,7 +142,7 @@ class Gateway:
         if self.options.search != "auto":
             return self.options.search == "on"
         tools = self.merged.tools.values()
-        return len(tools) > self.options.most_listed or sum(map(_tokens_of, tools)) > self.options.most_tokens
+        return len(tools) > self.options.most_listed or sum(map(tokens_of, tools)) > self.options.most_tokens
 
     def listed_tools(self, promoted: Iterable[str] = ()) -> list[types.Tool]:
         """The tools of `tools/list`, always in the same order; `promoted` are added for one client."""
@@ -159,10 +159,6 @@ class Gateway:
     def always_lists(self, name: str) -> bool:
         """Whether `tools/list` has the tool `name` for every client: all are listed, or it is pinned."""
         return not self.searching or matches(name, self._pin)
-
-    def listed_tool(self, name: str | None) -> types.Tool | None:
-        """The tool that the list shows under `name`; None if only the list itself can tell."""
-        return None if name is None or self.searching else self.merged.tools.get(name)
 
     @property
     def summary(self) -> str:
@@ -217,10 +213,6 @@ class Gateway:
         """The answer to a call of an unknown tool."""
         return self.finder.nearest(name, searching=self.offers_search, down=self._down())
 
-    async def until_listable(self) -> None:
-        """Wait for the servers of the first `tools/list`, which also names them where their tools are searched."""
-        await self.first_lists.wait(is_urgent=lambda: self.searching)
-
     async def until_known(self, name: str, is_known: Callable[[], bool]) -> None:
         """Wait for the server of a tool or prompt that no listed server has, if it is still starting."""
 
@@ -255,14 +247,6 @@ class Gateway:
         if server not in self.upstreams:
             raise ServerUnavailableError(server, "it is not configured any more")
         return self.upstreams[server]
-
-    def is_repeatable(self, name: str) -> bool:
-        """Whether the tool `name` may be called again after a lost connection."""
-        return name in self._repeatable
-
-    def needs_confirmation(self, name: str) -> bool:
-        """Whether a person confirms each call of the tool `name`."""
-        return name in self._confirmed
 
     def remember_client(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Send notifications to the client of a request; a modern one listens by itself."""
@@ -313,18 +297,17 @@ class Gateway:
         listings = {name: one.listing for name, one in self.upstreams.items() if one.listing is not None}
         self.merged = merged(listings, self.options.names, longest=self.options.longest_name, reserved=OWN_TOOLS)
         self.searching = self._decide_to_search()  # cached: every call needs it
-        self._repeatable = self._tools_that(is_repeatable)
-        self._confirmed = self._tools_that(needs_confirmation)
+        self.repeatable = self._tools_that(is_repeatable)
+        """The tools that may be called again after a lost connection."""
+        self.confirmed = self._tools_that(needs_confirmation)
+        """The tools each call of which a person confirms."""
         self.finder.update(self.merged, self._tools_that(is_read_only))
 
     def _tools_that(self, holds: Callable[[types.Tool, ServerOptions], bool]) -> frozenset[str]:
         """The names of the tools for which the policy says so."""
-        return frozenset(name for name in self.merged.tools if holds(*self._own_tool(name)))
-
-    def _own_tool(self, name: str) -> tuple[types.Tool, ServerOptions]:
-        """A tool under its server's own name, which the policy refers to, and the options of that server."""
-        place = self.merged.tool_places[name]
-        return self.merged.own_tools[name], self.upstreams[place.server].given.options
+        places, own = self.merged.tool_places, self.merged.own_tools  # the policy refers to names at the server
+        options = {name: upstream.given.options for name, upstream in self.upstreams.items()}
+        return frozenset(name for name, place in places.items() if holds(own[name], options[place.server]))
 
     def _publish(self, *events: ServerEvent) -> None:
         self._pending += events
@@ -380,5 +363,6 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters are left out)"
 
 
-def _tokens_of(tool: types.Tool) -> int:
+def tokens_of(tool: types.Tool) -> int:
+    """How many tokens the definition of a tool costs."""
     return estimate_tokens(tool.model_dump_json(by_alias=True, exclude_none=True))

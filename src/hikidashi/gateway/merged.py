@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import mcp_types as types
 from mcp.shared.uri_template import UriTemplate
@@ -107,7 +107,7 @@ class MergedResources:
 
     def with_shown_uris(self, server: str, result: dict[str, Any]) -> dict[str, Any]:
         """A result of `server` in which each link to one of its resources leads to that server."""
-        return cast("dict[str, Any]", self._with_shown(server, result))
+        return self._with_shown(server, result)
 
     def _with_shown(self, server: str, value: Any) -> Any:
         """The content of a result, or a part of it, with the URIs under which resources are offered."""

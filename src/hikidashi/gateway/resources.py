@@ -11,14 +11,13 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.server.subscriptions import ListenHandler
 
-from ..errors import ServerUnavailableError
 from .callers import Context, client_key, refuse_cursor, unavailable_as_mcp_error
 from .forward import passed_on
 from .gateway import Gateway
 from .merged import Origin
 from .parked import Raw
 
-__all__ = ["PromptHandlers", "ResourceHandlers", "Watching", "no_resource"]
+__all__ = ["PromptHandlers", "ResourceHandlers"]
 
 _FORGET_SECONDS = 10.0
 
@@ -28,7 +27,6 @@ class ResourceHandlers:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        self._watching = Watching(gateway)
         self._listen = ListenHandler(gateway.bus)
 
     async def list_resources(
@@ -69,25 +67,24 @@ class ResourceHandlers:
                 )
             )
             try:
-                upstream = self._gateway.upstream_of(place.server)
-                result = await self._gateway.forwarder.forward(ctx, upstream, request)
+                with unavailable_as_mcp_error():
+                    upstream = self._gateway.upstream_of(place.server)
+                    result = await self._gateway.forwarder.forward(ctx, upstream, request)
                 return resources.with_shown_uris(place.server, result) if isinstance(result, dict) else result
             except MCPError as error:
                 refused = refused or error
-            except ServerUnavailableError as error:
-                refused = refused or MCPError(types.INTERNAL_ERROR, str(error))
-        raise refused or no_resource(uri)
+        raise refused or _no_resource(uri)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Answer `resources/subscribe`."""
         self._gateway.remember_client(ctx)
         await self._until_known(str(params.uri))
-        await self._watching.begin(str(params.uri), client_key(ctx))
+        await self._begin(str(params.uri), client_key(ctx))
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         """Answer `resources/unsubscribe`."""
-        await self._watching.end(str(params.uri), client_key(ctx))
+        await self._end(str(params.uri), client_key(ctx))
         return types.EmptyResult()
 
     async def listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
@@ -98,15 +95,37 @@ class ResourceHandlers:
         try:
             for uri in uris:
                 with suppress(MCPError):  # a server without subscriptions must not end the stream of the others
-                    await self._watching.begin(uri, listener)
+                    await self._begin(uri, listener)
             return await self._listen(ctx, params)
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(_FORGET_SECONDS):
-                await self._watching.forget(listener)
+                await self.forget(listener)
 
     async def forget(self, client: str) -> None:
-        """End the subscriptions of a client that is gone."""
-        await self._watching.forget(client)
+        """End the subscriptions of a client, or a stream of one, that is gone."""
+        for uri in [uri for uri, watching in self._gateway.subscribers.items() if client in watching]:
+            with suppress(MCPError):
+                await self._end(uri, client)
+
+    async def _begin(self, uri: str, client: str) -> None:
+        """Subscribe a client, or a stream of one, to a resource."""
+        places = self._gateway.merged.resources.places_of(uri)
+        if not places:
+            raise _no_resource(uri)
+        with unavailable_as_mcp_error():
+            await self._gateway.upstream_of(places[0].server).subscribe(places[0].name)
+        self._gateway.subscribers.setdefault(uri, set()).add(client)
+
+    async def _end(self, uri: str, client: str) -> None:
+        """Unsubscribe a client; the last one ends the subscription at the server."""
+        watching = self._gateway.subscribers.get(uri, set())
+        watching.discard(client)
+        if watching:
+            return
+        self._gateway.subscribers.pop(uri, None)
+        with unavailable_as_mcp_error():
+            for place in self._gateway.merged.resources.places_of(uri)[:1]:
+                await self._gateway.upstream_of(place.server).unsubscribe(place.name)
 
     async def _until_known(self, *uris: str) -> None:
         """Wait for the servers of resources that no server is known to have.
@@ -178,47 +197,6 @@ class PromptHandlers:
         return merged.resources.template_place(str(ref.uri))
 
 
-class Watching:
-    """Subscribes to resources at the servers of `gateway` on behalf of clients."""
-
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
-
-    async def begin(self, uri: str, client: str) -> None:
-        """Subscribe a client, or a stream of one, to a resource.
-
-        Raises:
-            MCPError: no server has the resource, or its server refuses.
-        """
-        places = self._gateway.merged.resources.places_of(uri)
-        if not places:
-            raise no_resource(uri)
-        try:
-            await self._gateway.upstream_of(places[0].server).subscribe(places[0].name)
-        except ServerUnavailableError as error:
-            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
-        self._gateway.subscribers.setdefault(uri, set()).add(client)
-
-    async def end(self, uri: str, client: str) -> None:
-        """Unsubscribe a client; the last one ends the subscription at the server."""
-        watching = self._gateway.subscribers.get(uri, set())
-        watching.discard(client)
-        if watching:
-            return
-        self._gateway.subscribers.pop(uri, None)
-        try:
-            for place in self._gateway.merged.resources.places_of(uri)[:1]:
-                await self._gateway.upstream_of(place.server).unsubscribe(place.name)
-        except ServerUnavailableError as error:
-            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
-
-    async def forget(self, client: str) -> None:
-        """Unsubscribe a client that is gone from everything."""
-        for uri in [uri for uri, watching in self._gateway.subscribers.items() if client in watching]:
-            with suppress(MCPError):
-                await self.end(uri, client)
-
-
-def no_resource(uri: str) -> MCPError:
+def _no_resource(uri: str) -> MCPError:
     """The error for a resource that no server has."""
     return MCPError(types.INVALID_PARAMS, f"No server has the resource {uri!r}.", data={"uri": uri})

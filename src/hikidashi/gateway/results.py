@@ -6,7 +6,7 @@ import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from ..common.json import as_list, as_object, is_list, is_object
 
@@ -212,7 +212,7 @@ def _value_problems(schema: object, value: object) -> list[str]:
         return [f"must be of type {' or '.join(map(str, types))}"]
     choices: object = given.get("enum")
     if is_list(choices) and choices and value not in choices:
-        return [f"must be one of {cast('list[object]', choices)[:20]!r}"]
+        return [f"must be one of {choices[:20]!r}"]
     return []
 
 

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, TypeAlias
 
 from ..common.files import private_folder, runtime_folder
 from ..common.json import is_object
@@ -93,7 +93,7 @@ class Shim:
             try:
                 daemon.settimeout(_GREETING_SECONDS)
                 daemon.sendall(b"mcp\n")
-                lines = cast("BinaryIO", daemon.makefile("rb", buffering=_PIECE))
+                lines: Any = daemon.makefile("rb", buffering=_PIECE)
                 if beginning := self._conversation.beginning(_OWN):
                     daemon.sendall(_line(beginning[0]))
                     while _OWN.encode() not in (answer := lines.readline()):
@@ -186,7 +186,8 @@ class Conversation:
         if method is None:
             if id_ not in self._daemon_requests and message.keys() & {"result", "error"}:
                 return False
-            self._daemon_requests.discard(cast("_Id", id_))
+            if id_ is not None:
+                self._daemon_requests.discard(id_)
         elif id_ is not None:
             self._waiting[id_] = str(method)
         self._keep(message, method)

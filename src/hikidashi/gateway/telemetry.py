@@ -11,18 +11,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp_types import CallToolResult
 from opentelemetry import trace
-from opentelemetry.context import Context, attach, detach, get_current
+from opentelemetry.context import Context, attach, detach
 from opentelemetry.propagate import extract, inject
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RequestSpans",
-    "TraceContext",
     "call_span",
     "configure_tracing",
-    "current_trace",
     "describe_call",
     "has_trace",
     "inject_headers",
@@ -129,8 +127,6 @@ def _flush_on_termination(provider: TracerProvider) -> None:
     signal.signal(signal.SIGTERM, flush)
 
 
-TraceContext = Context
-
 _TRACEPARENT = "traceparent"
 _LONGEST_NAME = 128
 _tracer = trace.get_tracer("hikidashi.gateway", __version__)
@@ -193,13 +189,8 @@ def describe_call(server: str) -> AbstractContextManager[Span]:
     return _NO_SPAN
 
 
-def current_trace() -> TraceContext:
-    """The current trace context, for `within_trace` in another task."""
-    return get_current()
-
-
 @contextmanager
-def within_trace(context: TraceContext | None) -> Generator[None]:
+def within_trace(context: Context | None) -> Generator[None]:
     """Make spans in this block children of `context`; None keeps the current one."""
     if context is None:
         yield
@@ -260,17 +251,17 @@ def _described(ctx: ServerRequestContext[Any, Any]) -> tuple[str, dict[str, str]
     return f"{ctx.method} {target}", attributes
 
 
-def _context_in_headers(ctx: ServerRequestContext[Any, Any]) -> TraceContext | None:
+def _context_in_headers(ctx: ServerRequestContext[Any, Any]) -> Context | None:
     # Where the application is instrumented, its current span is already a child of the header's.
     return None if ctx.request is None or has_trace() else _context_in(ctx.request.headers)
 
 
-def _context_in(carrier: Any) -> TraceContext | None:
+def _context_in(carrier: Any) -> Context | None:
     """The trace context in `_meta` or headers; None without a valid `traceparent`."""
     if not carrier or _TRACEPARENT not in carrier:
         return None
     try:
-        context = extract(cast("Mapping[str, Any]", carrier))
+        context = extract(carrier)
     except (TypeError, ValueError):  # values that are not text
         return None
     return context if trace.get_current_span(context).get_span_context().is_valid else None

@@ -48,9 +48,9 @@ class ToolHandlers:
         if (name := _called_over_http(ctx)) is not None:
             if name not in OWN_TOOLS:
                 await self._gateway.until_known(name, lambda: name in self._gateway.merged.tools)
-            if (called := self._gateway.listed_tool(name)) is not None:
+            if not self._gateway.searching and (called := self._gateway.merged.tools.get(name)) is not None:
                 return types.ListToolsResult(tools=[called], cache_scope="private")
-        await self._gateway.until_listable()
+        await self._gateway.first_lists.wait(is_urgent=lambda: self._gateway.searching)
         if self._gateway.searching:
             self._gateway.finder.embed()  # a search comes next
         promoted = self._promoted.get(client_key(ctx), ()) if self._promotes(ctx) else ()
@@ -239,7 +239,7 @@ class ToolCalls:
                 ctx,
                 upstream,
                 request,
-                repeatable=gateway.is_repeatable(name),
+                repeatable=name in gateway.repeatable,
                 before=self._confirmation(ctx, name, arguments),
             )
         except ServerUnavailableError as error:
@@ -275,7 +275,7 @@ class ToolCalls:
         client, place = conversation_of(ctx), self._gateway.merged.tool_places[name]
         capabilities = ctx.session.client_capabilities
         if (
-            not self._gateway.needs_confirmation(name)
+            name not in self._gateway.confirmed
             or capabilities is None
             or capabilities.elicitation is None
             or self._confirmations.is_remembered(client, name)

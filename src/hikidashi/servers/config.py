@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from ..common.files import config_folder
@@ -224,7 +224,7 @@ def server_entries(path: str | Path) -> dict[str, dict[str, Any]]:
     source = str(path)
     if not Path(path).exists():
         raise no_such_file(source, "Name a file such as `.mcp.json`.")
-    content = _object(parsed(text_of(Path(path), ""), source, comments=True))
+    content = as_object(parsed(text_of(Path(path), ""), source, comments=True))
     entries: dict[str, dict[str, Any]] = {}
     place = ""
     for keys in _TABLES:
@@ -232,7 +232,7 @@ def server_entries(path: str | Path) -> dict[str, dict[str, Any]]:
         if servers is None:
             continue
         for name, given in servers.items():
-            if entries.setdefault(name, entry := common_form(_object(given))) != entry:
+            if entries.setdefault(name, entry := common_form(as_object(given))) != entry:
                 reason = f"has another server {name!r} under `{'.'.join(keys)}` than under `{place}`"
                 raise ToolSourceError(source, reason, "Rename one of them, or take it out.")
         place = place or ".".join(keys)
@@ -250,9 +250,10 @@ def _at(content: dict[str, Any], keys: tuple[str, ...], source: str) -> dict[str
     found = content
     for key in keys:
         _refuse_repeated(found, (key,), source)
-        if not isinstance(found.get(key), dict):
+        below = found.get(key)
+        if not is_object(below):
             return None
-        found = cast("dict[str, Any]", found[key])
+        found = below
     _refuse_repeated(found, found, source)
     return found
 
@@ -265,8 +266,8 @@ def _refuse_repeated(table: dict[str, Any], keys: Iterable[str], source: str) ->
 
 def _without_servers(content: dict[str, Any], source: str) -> ToolSourceError:
     """The error for a file without servers, or with those of single folders alone, as Claude Code keeps them."""
-    projects = _object(content.get("projects"))
-    folders = [folder for folder, kept in projects.items() if _object(_object(kept).get("mcpServers"))]
+    projects = as_object(content.get("projects"))
+    folders = [folder for folder, kept in projects.items() if as_object(as_object(kept).get("mcpServers"))]
     if not folders:
         return ToolSourceError(source, "has no `mcpServers`", f"{_SHAPE}; a file of tools does not list servers.")
     shown = ", ".join(folders[:_MOST_FOLDERS]) + (", …" if len(folders) > _MOST_FOLDERS else "")
@@ -285,7 +286,7 @@ def server_from(name: str, given: Mapping[str, Any], references: References) -> 
     """
 
     def texts(key: str) -> dict[str, str]:
-        value: Any = _or(given.get(key), {})
+        value: Any = {} if given.get(key) is None else given[key]
         if not is_object(value) or not all(map(_is_plain, value.values())):
             raise EntryError(f"has `{key}` that is not an object of strings", f'Write "{key}": {{"NAME": "value"}}.')
         return {str(key): references.expand(_plain(item)) for key, item in value.items()}
@@ -302,7 +303,7 @@ def server_from(name: str, given: Mapping[str, Any], references: References) -> 
     if isinstance(command, str) and command and isinstance(url, str) and url:
         raise EntryError("has both a `command` and a `url`", "Keep one of them.")
     if isinstance(command, str) and command:
-        args: Any = _or(given.get("args"), [])
+        args: Any = [] if given.get("args") is None else given["args"]
         cwd = given.get("cwd")
         if not is_list(args) or not all(map(_is_plain, args)):
             raise EntryError("has `args` that is not a list of strings", 'Write "args": ["one", "two"].')
@@ -347,14 +348,6 @@ def _expanded(program: str) -> str:
         return str(Path(program).expanduser()) if program.startswith("~") else program
     except RuntimeError:  # no home folder, or an unknown user: starting it reports that
         return program
-
-
-def _or(value: Any, default: Any) -> Any:
-    return default if value is None else value
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return as_object(value)
 
 
 def _is_plain(value: Any) -> bool:

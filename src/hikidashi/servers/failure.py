@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
-from ..common.exceptions import first_problem, is_closed_session
+from ..common.exceptions import first_problem, is_closed_session, is_group
 from ..errors import ToolConnectionError
 from .config import McpServer
 
@@ -99,8 +99,8 @@ def _one_line(error: BaseException) -> str:
     from mcp import MCPError  # `is_lost_connection` is asked without it
     from pydantic import ValidationError
 
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    while is_group(error):
+        error = error.exceptions[0]
     if isinstance(error, ToolConnectionError):
         return _CLOSED
     if isinstance(error, OSError) and error.strerror and error.filename:
@@ -133,9 +133,7 @@ def is_lost_connection(error: BaseException) -> bool:
     is_closed = is_closed_session(getattr(error, "code", None), getattr(error, "message", None))
     if is_closed and type(error).__module__.startswith("mcp"):
         return True
-    if not isinstance(error, BaseExceptionGroup):
-        return False
-    return all(map(is_lost_connection, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+    return is_group(error) and all(map(is_lost_connection, error.exceptions))
 
 
 def is_refusal(error: BaseException) -> bool:

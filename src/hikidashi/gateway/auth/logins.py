@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Thread
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
@@ -23,6 +23,7 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 from ...common.files import private_folder, replace_file
+from ...common.json import as_object
 from ...servers.config import McpServer
 
 if sys.platform == "win32":
@@ -58,7 +59,7 @@ class WaitingCall(Generic[_T]):
     def __init__(self, function: Callable[[], _T]) -> None:
         self._function = function
         self._thread: Thread | None = None
-        self._result: Any = None
+        self._result: list[_T] = []
         self._error: Exception | None = None
 
     @property
@@ -75,12 +76,12 @@ class WaitingCall(Generic[_T]):
             await anyio.sleep(_POLL)
         if self._error is not None:
             raise self._error
-        return cast("_T", self._result)
+        return self._result[0]
 
     def _run(self) -> None:
-        self._result = self._error = None
+        self._error = None
         try:
-            self._result = self._function()
+            self._result = [self._function()]
         except Exception as error:
             self._error = error
 
@@ -217,7 +218,7 @@ class Logins:
         hidden = record.pop("secrets", None)
         kept = hidden if record.pop("kept") == "file" else _from_keyring(self._key(server))
         try:
-            login = Login(**record, **json.loads(kept) if isinstance(kept, str) else cast("dict[str, Any]", kept))
+            login = Login(**record, **json.loads(kept) if isinstance(kept, str) else as_object(kept))
             login.check(server.url)
         except (TypeError, ValueError):
             logger.warning("the login to MCP server %r cannot be read: log in again", server.name)
@@ -336,7 +337,7 @@ async def _ask(login: Login) -> Login:
     if answer is None or answer.status_code >= 500 or answer.status_code == 429:
         return login
     try:
-        body = cast("dict[str, Any]", json.loads(answer.content))
+        body = json.loads(answer.content)
         if answer.status_code == 200:
             return login.renewed(OAuthToken.model_validate(body).model_dump(mode="json", exclude_none=True))
         reason = str(body.get("error", answer.status_code))[:60]
@@ -368,7 +369,8 @@ def token_request(login: Login, data: dict[str, str]) -> tuple[dict[str, str], d
     """The fields and headers of a request that the client of `login` makes at its authorization server."""
     client = OAuthClientInformationFull.model_validate(login.client)
     metadata = OAuthClientMetadata.model_validate({"redirect_uris": ["http://127.0.0.1/callback"]})
-    provider = OAuthClientProvider(login.url, metadata, cast("Any", None))
+    no_storage: Any = None
+    provider = OAuthClientProvider(login.url, metadata, no_storage)
     provider.context.client_info = client
     fields = {**data, "client_id": client.client_id, **({"resource": login.resource} if login.resource else {})}
     return provider.context.prepare_token_auth(fields, {"Accept": "application/json"})

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ...common.files import create_private, replace_file
 from ...common.json import Child, JsoncError, JsonNode, TextError, as_object, is_list, is_object, parse
@@ -397,7 +397,7 @@ def _checked(text: str, changed: str, wanted: Any, comments: bool) -> str:
         node = parse(changed, comments=comments)
     except JsoncError as error:
         raise EditError(f"it cannot be changed safely ({error.reason})", error.line, error.column) from error
-    if node is None or cast("object", node.value) != wanted:
+    if node is None or node.value != wanted:
         raise _error(text, 0, "it cannot be changed safely")
     return changed
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import Any, cast
+from typing import Any
 
 from ...common.json import as_object, is_list, is_object
 from ...errors import ToolSourceError
@@ -246,8 +246,7 @@ def _known_form(client: ClientName, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_zed(entry: dict[str, Any]) -> None:
-    if isinstance(entry.get("command"), dict):  # the older format of Zed
-        nested = cast("dict[str, Any]", entry.pop("command"))
+    if is_object(nested := entry.get("command")):  # the older format of Zed
         entry.update({"command": nested.get("path"), **{key: nested[key] for key in ("args", "env") if key in nested}})
     if "command" not in entry and "url" not in entry:
         raise NotImportableError("it belongs to an extension of Zed, which alone can start it")

@@ -6,12 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
 from mcp import MCPError
-from mcp.client import Client, IncomingMessage
+from mcp.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.subscriptions import ResourceUpdated
@@ -64,9 +64,9 @@ class ServerCallbacks:
         if isinstance(notification, types.LoggingMessageNotification):
             await self._log(notification.params)
         else:
-            await self.on_message(cast("IncomingMessage", notification))
+            await self.on_message(notification)
 
-    async def on_message(self, message: IncomingMessage) -> None:
+    async def on_message(self, message: object) -> None:
         """Handle a notification."""
         match message:
             case (
@@ -80,18 +80,14 @@ class ServerCallbacks:
             case _:
                 return
 
-    async def _elicit(
-        self, _: ClientRequestContext, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        answer = await self._events.ask(self._upstream, types.ElicitRequest(params=params))
-        return cast("types.ElicitResult | types.ErrorData", answer)
+    async def _elicit(self, _: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
+        return await self._events.ask(self._upstream, types.ElicitRequest(params=params))
 
     async def _sample(self, _: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
         return await self._events.ask(self._upstream, types.CreateMessageRequest(params=params))
 
-    async def _list_roots(self, _: ClientRequestContext) -> types.ListRootsResult | types.ErrorData:
-        answer = await self._events.ask(self._upstream, types.ListRootsRequest())
-        return cast("types.ListRootsResult | types.ErrorData", answer)
+    async def _list_roots(self, _: ClientRequestContext) -> Any:
+        return await self._events.ask(self._upstream, types.ListRootsRequest())
 
     async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
         await self._events.log(self._upstream, params)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import anyio
 import mcp_types as types
@@ -264,7 +264,8 @@ class StreamRequests(FilteredStream):
         pending = self._pending.get(_as_id(id_))
         if pending is None:
             # The answer to a cancelled request is dropped: the package never sent that id.
-            return isinstance(_as_id(id_), int) and cast("int", _as_id(id_)) >= _FIRST_ID
+            known = _as_id(id_)
+            return isinstance(known, int) and known >= _FIRST_ID
         if not pending[0].done():
             if isinstance(outcome, MCPError):
                 pending[0].set_exception(outcome)

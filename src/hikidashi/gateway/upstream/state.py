@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import mcp_types as types
 from mcp import MCPError
 
+from ...common.exceptions import is_group
 from ..auth.logins import takes_login
 from ..options import GatewayServer
 
@@ -84,9 +85,8 @@ class NotSent(MCPError):  # noqa: N818 - its base class has no such suffix
 
 def lost_in(error: BaseException) -> ConnectionLost | None:
     """The first `ConnectionLost` in `error`, which may be a group of exceptions."""
-    if isinstance(error, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        return next(filter(None, map(lost_in, inner)), None)
+    if is_group(error):
+        return next(filter(None, map(lost_in, error.exceptions)), None)
     return error if isinstance(error, ConnectionLost) else None
 
 
