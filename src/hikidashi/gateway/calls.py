@@ -46,7 +46,7 @@ from .upstream.requests import ShapedResult
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["CALL", "CallAnswers", "CallContext", "HttpCalls", "LineCalls"]
+__all__ = ["CALL", "CallAnswers", "CallContext", "HttpCalls", "LineCalls", "replayed"]
 
 CALL = "tools/call"
 
@@ -77,19 +77,22 @@ class CallContext(ABC):
         """Refused: a modern client is sent no requests."""
         raise NoBackChannelError(method)
 
-    @abstractmethod
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         """Send a notification about this request."""
+        body = {} if params is None else {"params": dict(params)}
+        await self._notify(types.JSONRPCNotification(jsonrpc="2.0", method=method, **body))
+
+    @abstractmethod
+    async def _notify(self, message: types.JSONRPCNotification) -> None:
+        """Send `message`."""
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress, if the client has asked for it."""
         if self._progress_token is None:
             return
         params: dict[str, Any] = {"progressToken": self._progress_token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None:
-            params["message"] = message
+        more = {"total": total, "message": message}
+        params |= {name: value for name, value in more.items() if value is not None}
         await self.notify("notifications/progress", params)
 
 
@@ -249,12 +252,9 @@ class _LineCall(CallContext):
                     await self._write(types.JSONRPCError(jsonrpc="2.0", id=self._request.id, error=closed))
             raise
 
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """Send a notification."""
-        if self._ended:
-            return
-        body = {} if params is None else {"params": dict(params)}
-        await self._write(types.JSONRPCNotification(jsonrpc="2.0", method=method, **body))
+    async def _notify(self, message: types.JSONRPCNotification) -> None:
+        if not self._ended:
+            await self._write(message)
 
     async def _write(self, message: types.JSONRPCMessage) -> None:
         try:
@@ -307,7 +307,7 @@ class HttpCalls:
         first = await receive()
         call = self._ordinary_call(first, headers)
         if call is None:
-            await self._app(scope, _after(first, receive), send)
+            await self._app(scope, replayed(first, receive), send)
         else:
             await _Exchange(call[0], request, receive, send).run(self._answers, call[1])
 
@@ -362,10 +362,8 @@ class _Exchange(CallContext):
             for task in self._tasks:
                 task.cancel()
 
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """Send a notification as an event."""
-        body = None if params is None else dict(params)
-        await self._write(_event(types.JSONRPCNotification(jsonrpc="2.0", method=method, params=body)))
+    async def _notify(self, message: types.JSONRPCNotification) -> None:
+        await self._write(_event(message))
 
     async def _write_json(self, answer: types.JSONRPCResponse | types.JSONRPCError) -> None:
         async with self._writing:
@@ -419,7 +417,7 @@ def _event(message: types.JSONRPCMessage) -> bytes:
     return b"event: message\r\ndata: " + _json(message) + b"\r\n\r\n"
 
 
-def _after(first: Message, receive: Receive) -> Receive:
+def replayed(first: Message, receive: Receive) -> Receive:
     """`receive` that begins with `first` again."""
     waiting = [first]
 

@@ -79,7 +79,11 @@ class Forwarder:
             ServerUnavailableError: the server cannot be reached.
         """
         params = request.params
-        if isinstance(params, types.InputResponseRequestParams) and self._seal.is_ours(params.request_state):
+        if (
+            isinstance(params, types.InputResponseRequestParams)
+            and params.request_state is not None
+            and self._seal.is_ours(params.request_state)
+        ):
             return await self._parked.resume(ctx, params.request_state, params.input_responses)
         await upstream.client()
         log_level, is_modern = self.levels.of(ctx), is_modern_client(ctx)

@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from ..common.json import as_object, is_object
 from ..common.urls import is_loopback
 from .auth.bearer import RequireAccessToken, RequireSharedToken, metadata_routes
-from .calls import CallAnswers, HttpCalls
+from .calls import CallAnswers, HttpCalls, replayed
 from .gateway import Gateway
 from .options import OAuthOptions
 from .server import GatewayMCPServer
@@ -82,7 +82,8 @@ class Door:
         if refused is not None:
             await refused(scope, receive, send)
         else:
-            await self._app(scope, _replaying(body, receive), send)
+            whole: Message = {"type": "http.request", "body": body, "more_body": False}
+            await self._app(scope, replayed(whole, receive), send)
 
     def _refused_by_headers(self, scope: Scope, headers: Headers) -> Response | None:
         items = headers.items()
@@ -128,16 +129,6 @@ async def _body(receive: Receive) -> bytes | None:
         received += message.get("body", b"")
         if len(received) > MOST_BYTES or not message.get("more_body", False):
             return bytes(received)
-
-
-def _replaying(body: bytes, receive: Receive) -> Receive:
-    """`receive` that replays `body`, for the application."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
 
 
 def _inconsistent(headers: Headers, body: bytes) -> Response | None:

@@ -12,7 +12,7 @@ import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -204,9 +204,9 @@ class Seal:
         self._instance = os.urandom(8).hex()
         self.seconds = seconds
 
-    def is_ours(self, state: str | None) -> TypeGuard[str]:
+    def is_ours(self, state: str) -> bool:
         """Whether a request state is that of a parked call, and not of a server."""
-        return state is not None and state.startswith(_PREFIX)
+        return state.startswith(_PREFIX)
 
     def seal(self, ctx: ServerRequestContext[Any, Any], call_id: str) -> str:
         """The request state of a parked call."""

@@ -176,14 +176,14 @@ class ListRepairs:
     async def wrap(self, transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[tuple[Any, Any]]:
         """`transport` with its lists repaired."""
         async with transport as (read, write):
-            yield FilteredStream(read, self._answered), WatchedSends(write, self._asked_for)
+            yield FilteredStream(read, self.answered), WatchedSends(write, self.asked)
 
-    def _asked_for(self, message: types.JSONRPCMessage) -> None:
+    def asked(self, message: types.JSONRPCMessage) -> None:
         """Take note of a request for a list."""
         if self._version is not None and isinstance(message, types.JSONRPCRequest) and message.method in _ITEMS:
             self._asked[message.id] = message.method
 
-    def _answered(self, message: types.JSONRPCMessage) -> None:
+    def answered(self, message: types.JSONRPCMessage) -> None:
         """Repair the list in an answer."""
         if self._asked and isinstance(message, types.JSONRPCResponse):
             method = self._asked.pop(message.id, None)

@@ -45,7 +45,8 @@ from hikidashi.servers.references import References
         (
             "cursor",
             {"command": "x", "hikidashi": {"at_once": 0}},
-            "it has `hikidashi` options that cannot be used. `at_once`: 0 is out of range. Write a whole number of 1 or more.",
+            "it has `hikidashi` options that cannot be used. "
+            "`at_once`: 0 is out of range. Write a whole number of 1 or more.",
         ),
         (
             "vscode",

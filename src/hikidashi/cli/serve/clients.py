@@ -364,7 +364,8 @@ def run_install(client_name: str, *, config: Path | None, name: str, move: bool,
     if not as_json:
         options = [*(["--config", str(files[0])] if config else []), *_named(name)]
         note_overlap(client, overlap, changes[0], shlex.join(["hikidashi", "serve", "install", client.name, *options]))
-    if not dry_run and not as_json and (new := _not_agreed(files)):
+    # A client could not start them: it cannot ask.
+    if not dry_run and not as_json and (new := [server.name for server in approvals().missing(servers or ())]):
         message = f"Not approved yet: {', '.join(new)}. Read the file, then run: "
         print_text(stdout(), Text(clean_lines(f"{message}hikidashi serve {shlex.join(named)}")))
     return 0
@@ -399,14 +400,6 @@ def _check_config(file: Path, client: Client, machine: Machine) -> None:
         reason = f"is the file of {client.title} itself, so hikidashi would start itself endlessly"
         remedy = "Take its servers over with `hikidashi serve import`, and give that file."
         raise ToolSourceError(str(file), reason, remedy)
-
-
-def _not_agreed(files: Sequence[Path]) -> list[str]:
-    """The servers without approval: the client could not start them, since it cannot ask."""
-    try:
-        return [server.name for server in approvals().missing(read_servers(files))]
-    except ToolSourceError:  # the gateway reports it
-        return []
 
 
 def _servers(files: Sequence[Path], *, needed: bool) -> list[GatewayServer] | None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TextIO, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hikidashi import __version__
 from hikidashi.common.files import config_folder, state_folder
@@ -143,7 +143,10 @@ def _options_in(cls: Any, group: str, only: str = "") -> list[Option]:
     found: list[Option] = []
     for name, shown in command_options(cls).items():
         if only in ("", name):
-            kinds = [kind for kind in _alternatives(hints[name]) if kind is not NoneType]
+            hint = hints[name]
+            kinds = [
+                kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)) if kind is not NoneType
+            ]
             many = get_origin(kinds[0]) is tuple
             given = next(item.default for item in fields(cls) if item.name == name)
             # Options of the config and of OAuth are those that were given: None stands for all others.
@@ -151,10 +154,6 @@ def _options_in(cls: Any, group: str, only: str = "") -> list[Option]:
             kind = get_args(kinds[0])[0] if many else kinds[0]
             found.append(Option(name, group, Path if shown.metavar == "FILE" else kind, many, default, shown))
     return found
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if isinstance(hint, UnionType) else (hint,)
 
 
 def options_of(values: Mapping[str, Any]) -> ServeOptions:
@@ -201,7 +200,11 @@ def attach_quickly(argv: Sequence[str]) -> int | None:
     """The exit code of `hikidashi ARGV` when the client has closed its input; None if typer has to run it."""
     options = read_arguments(argv)
     # A terminal shows the progress of the servers; Windows has no sockets of this kind.
-    if options is None or sys.platform == "win32" or any(map(_is_terminal, (sys.stdin, sys.stderr))):
+    if (
+        options is None
+        or sys.platform == "win32"
+        or any(stream is None or stream.isatty() for stream in (sys.stdin, sys.stderr))
+    ):
         return None
     if any(name.startswith("_") and name.endswith("_COMPLETE") for name in os.environ):  # of a shell
         return None
@@ -223,10 +226,6 @@ def attach_quickly(argv: Sequence[str]) -> int | None:
         return Shim(connection, again).run()
     except KeyboardInterrupt:
         return _INTERRUPTED
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    return stream is None or stream.isatty()
 
 
 class WrongOptionError(ValueError):

@@ -31,7 +31,6 @@ __all__ = [
     "print_status",
     "problem_lines",
     "showing_progress",
-    "state_of",
     "stop_all",
     "stop_daemon",
     "summary",
@@ -45,12 +44,6 @@ def marked(server: dict[str, Any]) -> Text:
     """The mark of a server's state."""
     mark, style = _MARKS.get(server["status"], ("·", "dim"))
     return Text(mark, style)
-
-
-def state_of(server: dict[str, Any]) -> Text:
-    """A server's state in one word."""
-    style = _MARKS.get(server["status"], ("", "dim"))[1].removeprefix("bold ")
-    return Text(server["status"], style)
 
 
 def summary(server: dict[str, Any]) -> Text:
@@ -106,13 +99,9 @@ def _show(status: Callable[[], dict[str, Any] | None], stop: Event, console: Con
             found = status()
             servers: list[dict[str, Any]] = (found or {}).get("servers", [])
             live.update(_lines(servers, console.width), refresh=True)
-            if found is not None and all(map(_is_settled, servers)):
-                break
+            if found is not None and all(server["listed"] for server in servers):
+                break  # all are listed, or failed to be: retries are not part of the start
             stop.wait(_EVERY)
-
-
-def _is_settled(server: dict[str, Any]) -> bool:
-    return server["listed"]  # or failed to; retries are not part of the start
 
 
 @contextmanager
@@ -308,7 +297,9 @@ def _table(servers: list[dict[str, Any]], *, with_revision: bool = True) -> Tabl
     for server in servers:
         numbers = (f"{server[key]:,}" for key in ("tools", "tokens", "calls", "errors"))
         revision = [Text(server["protocol"] or "–", "dim")] if with_revision else []
-        table.add_row(marked(server), clean(server["name"]), state_of(server), *numbers, *revision)
+        mark = marked(server)
+        state = Text(server["status"], str(mark.style).removeprefix("bold "))
+        table.add_row(mark, clean(server["name"]), state, *numbers, *revision)
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
@@ -35,13 +35,7 @@ __all__ = [
     "Limiter",
     "Turn",
     "Upstream",
-    "Usage",
     "answered_within",
-    "until_another_login",
-    "until_closed",
-    "until_idle",
-    "until_login_is_needed",
-    "until_too_large",
 ]
 
 logger = logging.getLogger("hikidashi.gateway")
@@ -53,6 +47,7 @@ _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 60.0
 _FAILURES_TO_OPEN = 3  # consecutive failures that open the circuit: requests are refused until the pause is over
 _RELIST_EVERY = 300.0
+_MEMORY_EVERY = 5.0
 
 
 class Upstream:
@@ -98,7 +93,8 @@ class Upstream:
         self._stopping = anyio.Event()
         self._lost: ConnectionLost | None = None
         self._limiter = anyio.CapacityLimiter(given.options.at_once)
-        self._usage = Usage()
+        self._in_flight = 0
+        self._last_used = 0.0
         self._waiting = 0
         self._failures = 0
         self._retry_at = 0.0
@@ -171,27 +167,32 @@ class Upstream:
     async def request(self) -> AsyncGenerator[tuple[Client, Turn]]:
         """The connected client for one request, and its slot among concurrent requests."""
         async with Turn(self._limiter) as turn:
-            self._usage.begin()
-            try:
-                client = await self.client()
-                self._calls += 1
-                yield client, turn
-            except BaseException:
-                self._errors += 1
-                raise
-            finally:
-                self._usage.end()
+            with self._used():
+                try:
+                    client = await self.client()
+                    self._calls += 1
+                    yield client, turn
+                except BaseException:
+                    self._errors += 1
+                    raise
             self._failures = 0
+
+    @contextmanager
+    def _used(self) -> Generator[None]:
+        """Keep the server from being idle for this block."""
+        self._in_flight += 1
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            self._last_used = anyio.current_time()
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to changes of a resource, also across restarts."""
-        self._usage.begin()
-        try:
+        with self._used():
             client = await self.client()
             with answered_within(self.name, self.given.options.call_seconds):
                 await self._subscriptions.add(client, uri)
-        finally:
-            self._usage.end()
 
     async def unsubscribe(self, uri: str) -> None:
         """End a subscription."""
@@ -360,16 +361,47 @@ class Upstream:
         options = self.given.options
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._subscriptions.listen, client)
-            tasks.start_soon(until_closed, closed)
+            tasks.start_soon(self._until_closed, closed)
             tasks.start_soon(self._until_stopped)
             if self.given.server.transport == "stdio" and self.given.lazy and options.idle_seconds:
-                tasks.start_soon(until_idle, self._usage, options.idle_seconds, lambda: bool(self._subscriptions))
+                tasks.start_soon(self._until_idle, options.idle_seconds)
             if options.memory_mb is not None and self._group is not None:
-                tasks.start_soon(until_too_large, self._group, options.memory_mb)
+                tasks.start_soon(self._until_too_large, self._group, options.memory_mb)
             if self.login is not None:
-                tasks.start_soon(until_login_is_needed, self.login)
-                tasks.start_soon(until_another_login, self.login)
+                tasks.start_soon(self._until_login_is_needed, self.login)
+                tasks.start_soon(self._until_another_login, self.login)
             await self._relist(client)
+
+    async def _until_closed(self, closed: anyio.Event) -> None:
+        await closed.wait()
+        raise ConnectionLost("it closed the connection")
+
+    async def _until_stopped(self) -> None:
+        await self._stopping.wait()
+        raise self._lost or ConnectionLost("it was stopped", failed=False)
+
+    async def _until_idle(self, seconds: float) -> None:
+        while True:
+            left = self._last_used + seconds - anyio.current_time()
+            if left <= 0 and not self._in_flight and not self._subscriptions:
+                raise ConnectionLost(f"it was idle for {seconds:g} s", failed=False)
+            await anyio.sleep(max(left, 1.0))
+
+    async def _until_too_large(self, group: int, megabytes: int) -> None:
+        while (used := memory_of_group(group)) is not None:
+            if used > megabytes * 1_000_000:
+                raise ConnectionLost(
+                    f"its processes use {used / 1e6:,.0f} MB, more than the {megabytes:,} MB that `memory_mb` allows"
+                )
+            await anyio.sleep(_MEMORY_EVERY)
+
+    async def _until_login_is_needed(self, login: ServerLogin) -> None:
+        await login.until_needed()
+        raise ConnectionLost(login.problem)
+
+    async def _until_another_login(self, login: ServerLogin) -> None:
+        await login.until_another()  # another person may have other tools
+        raise ConnectionLost("the login to it has changed")
 
     def _on_process(self, group: int) -> None:
         self._group = group
@@ -378,7 +410,7 @@ class Upstream:
     def _ready(self, client: Client, listing: Listing) -> None:
         self._client = client
         self._ready_at = anyio.current_time()
-        self._usage.touch()
+        self._last_used = anyio.current_time()
         self._state = replace(self._state, protocol=client.protocol_version)
         self._set("ready")
         self._publish(listing)
@@ -389,10 +421,6 @@ class Upstream:
         """Wake the requests that wait for a connection."""
         settled, self._settled = self._settled, anyio.Event()
         settled.set()
-
-    async def _until_stopped(self) -> None:
-        await self._stopping.wait()
-        raise self._lost or ConnectionLost("it was stopped", failed=False)
 
     async def _relist(self, client: Client) -> None:
         """List again whenever the server notifies of a change, and at intervals."""
@@ -429,34 +457,6 @@ class Upstream:
         self._events.state_changed(self)
 
 
-_MEMORY_EVERY = 5.0  # seconds
-
-
-class Usage:
-    """How many requests are in flight on a connection, and when the last one ended."""
-
-    def __init__(self) -> None:
-        self.running = 0
-        self._last = 0.0
-
-    def touch(self) -> None:
-        """Mark the connection as used now."""
-        self._last = anyio.current_time()
-
-    def begin(self) -> None:
-        """A request starts."""
-        self.running += 1
-
-    def end(self) -> None:
-        """A request ended."""
-        self.running -= 1
-        self.touch()
-
-    def idle_in(self, seconds: float) -> float:
-        """Seconds until the connection has been unused for `seconds`."""
-        return self._last + seconds - anyio.current_time()
-
-
 @contextmanager
 def answered_within(server: str, seconds: float) -> Generator[None]:
     """Bound a request that is not a call.
@@ -470,43 +470,6 @@ def answered_within(server: str, seconds: float) -> Generator[None]:
     except TimeoutError:
         reason = f"it did not answer within {seconds:g} s"
         raise ServerUnavailableError(server, reason, "Raise `call_seconds` if it needs longer.") from None
-
-
-async def until_closed(closed: anyio.Event) -> None:
-    """Wait until the server closes the connection."""
-    await closed.wait()
-    raise ConnectionLost("it closed the connection")
-
-
-async def until_idle(usage: Usage, seconds: float, is_needed: Callable[[], bool]) -> None:
-    """Wait until no request has used the connection for `seconds`, and nothing else needs it."""
-    while True:
-        left = usage.idle_in(seconds)
-        if left <= 0 and not usage.running and not is_needed():
-            raise ConnectionLost(f"it was idle for {seconds:g} s", failed=False)
-        await anyio.sleep(max(left, 1.0))
-
-
-async def until_too_large(group: int, megabytes: int) -> None:
-    """Wait until the processes of `group` together use more than `megabytes`."""
-    while (used := memory_of_group(group)) is not None:
-        if used > megabytes * 1_000_000:
-            raise ConnectionLost(
-                f"its processes use {used / 1e6:,.0f} MB, more than the {megabytes:,} MB that `memory_mb` allows"
-            )
-        await anyio.sleep(_MEMORY_EVERY)
-
-
-async def until_login_is_needed(login: ServerLogin) -> None:
-    """Wait until the server refuses the login."""
-    await login.until_needed()
-    raise ConnectionLost(login.problem)
-
-
-async def until_another_login(login: ServerLogin) -> None:
-    """Wait until the person logs in again: the server is reconnected, since another person may have other tools."""
-    await login.until_another()
-    raise ConnectionLost("the login to it has changed")
 
 
 class Limiter(Protocol):
