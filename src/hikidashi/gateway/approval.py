@@ -46,7 +46,11 @@ class Approvals:
     def missing(self, servers: Iterable[GatewayServer]) -> list[GatewayServer]:
         """The servers that are not approved yet; one that has a problem cannot start, so it is left out."""
         known = self._read()
-        return [server for server in servers if server.problem is None and not _is_agreed(server, known)]
+        return [
+            server
+            for server in servers
+            if server.problem is None and not {_digest(server), _digest(server, confirm="never")} & known
+        ]
 
     def add(self, servers: Iterable[GatewayServer]) -> None:
         """Record that these servers are approved.
@@ -89,10 +93,6 @@ def shown_server(given: GatewayServer) -> str:
     parts += [f"read_only: {', '.join(given.options.read_only)}"] if given.options.read_only else []
     parts += [f"confirm: {', '.join(confirmed)}"] if (confirmed := _confirmed(given)) else []
     return "; ".join(map(visible, parts))
-
-
-def _is_agreed(given: GatewayServer, known: set[str]) -> bool:
-    return _digest(given) in known or _digest(given, confirm="never") in known
 
 
 def _digest(
@@ -151,7 +151,9 @@ def _pairs(entry: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
 
 def _agreed_value(name: str, value: str) -> str:
     """A variable's value without what is secret in it, but with its references."""
-    if _is_secret(name) or _KNOWN_KEY.fullmatch(value):
+    # `SSH_ASKPASS` and the like name programs, which a person must see.
+    is_secret = is_secret_name(name) and not _RUNS_A_PROGRAM.search(name)
+    if is_secret or _KNOWN_KEY.fullmatch(value):
         return _references(value)
     return _shown_url(value) if "://" in value else value
 
@@ -159,11 +161,6 @@ def _agreed_value(name: str, value: str) -> str:
 def _shown_value(name: str, value: str) -> str:
     agreed = _agreed_value(name, value)
     return shlex.quote(agreed) if agreed else _HIDDEN if value else "''"
-
-
-def _is_secret(name: str) -> bool:
-    # `SSH_ASKPASS` and the like name programs, which a person must see.
-    return is_secret_name(name) and not _RUNS_A_PROGRAM.search(name)
 
 
 def _references(value: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..common.json import is_object
-from ..config.gateway import Confirm, GatewayConfig, GatewayOptions, ServerOptions
+from ..config.gateway import GatewayConfig, GatewayOptions, ServerOptions
 from ..config.section import rules_of
 from ..errors import ConfigError, ToolSourceError
 from ..servers.config import McpServer, project_folder, server_entries, server_from, working_folder
@@ -70,7 +70,9 @@ def read_setup(paths: Iterable[Path]) -> GatewaySetup:
     found: dict[str, GatewayServer] = {}
     for path in paths:
         if is_own_format(path):
-            config = _own_config(path)
+            from ..config import load_config  # YAML is not needed for the files of clients
+
+            config = load_config(path)
             servers = _servers_of(config, path)
             if config.gateway is not None:
                 if setup.gateway is not None:
@@ -87,7 +89,12 @@ def read_setup(paths: Iterable[Path]) -> GatewaySetup:
                 )
     servers = list(found.values())
     if setup.gateway is not None:
-        servers = [_with_confirm(one, setup.gateway.confirm) for one in servers]
+        servers = [
+            one
+            if one.entry is not None and "confirm" in one.entry.options
+            else replace(one, options=replace(one.options, confirm=setup.gateway.confirm))
+            for one in servers
+        ]
     return replace(setup, servers=servers)
 
 
@@ -122,12 +129,6 @@ def identity_of(servers: Iterable[GatewayServer], options: GatewayOptions, *more
     ]
     text = json.dumps([described, repr(options), more])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _own_config(path: Path) -> Config:
-    from ..config import load_config  # YAML is not needed for the files of clients
-
-    return load_config(path)
 
 
 def _servers_of(config: Config, path: Path) -> list[GatewayServer]:
@@ -166,13 +167,6 @@ def _is_same(one: GatewayServer, other: GatewayServer) -> bool:
     if one.entry is not None and other.entry is not None and not one.entry.given.get("cwd"):
         other = replace(other, server=replace(other.server, cwd=one.server.cwd))
     return one == other
-
-
-def _with_confirm(one: GatewayServer, confirm: Confirm | tuple[str, ...]) -> GatewayServer:
-    """`one` with the `confirm` of the gateway, unless it has its own."""
-    if one.entry is not None and "confirm" in one.entry.options:
-        return one
-    return replace(one, options=replace(one.options, confirm=confirm))
 
 
 def options_of_entry(given: Any) -> ServerOptions:

@@ -15,7 +15,7 @@ import os
 import signal
 import socket as socket_module
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from .server import GatewayMCPServer
 from .upstream.upstream import Upstream
 
 __all__ = [
-    "command_result",
     "control_socket",
     "open_lock",
     "owner_only_server",
@@ -129,12 +128,7 @@ class _Daemon:
                 self._clients -= 1
                 self._alone_since = time.monotonic()
             return
-        result = command_result(command, self._gateway, clients=self._clients)
-        if result is None:
-            return
-        writer.write(json.dumps(result).encode() + b"\n")
-        await writer.drain()
-        if command == b"stop":
+        if await _answered(command, writer, self._gateway, clients=self._clients) and command == b"stop":
             self._stop.set()
 
     async def _speak(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -148,20 +142,23 @@ class _Daemon:
 _PROCESS = "process-"
 
 
-def command_result(
-    command: bytes, gateway: Gateway, *, clients: int | None, address: str | None = None
-) -> dict[str, Any] | None:
-    """The result of a command as JSON values; None if there is no such command. Stopping is left to the caller."""
-    process = {"pid": os.getpid(), "clients": clients, "address": address}
-    match command:
-        case b"status":
-            return {**status_of(gateway), **process}
-        case b"progress":
-            return {**progress_of(gateway), **process}
-        case b"stop":
-            return process
-        case _:
-            return None
+async def _answered(
+    command: bytes,
+    writer: asyncio.StreamWriter,
+    gateway: Gateway,
+    *,
+    clients: int | None,
+    address: str | None = None,
+) -> bool:
+    """Answer a command with JSON; False if there is no such command. Stopping is left to the caller."""
+    results: dict[bytes, Callable[[Gateway], dict[str, Any]]]
+    results = {b"status": status_of, b"progress": progress_of, b"stop": lambda _: {}}
+    if command not in results:
+        return False
+    result = {**results[command](gateway), "pid": os.getpid(), "clients": clients, "address": address}
+    writer.write(json.dumps(result).encode() + b"\n")
+    await writer.drain()
+    return True
 
 
 @contextlib.asynccontextmanager
@@ -174,11 +171,7 @@ async def control_socket(gateway: Gateway, path: Path, *, address: str | None = 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
             command = (await reader.readline()).strip()
-            result = command_result(command, gateway, clients=None, address=address)
-            if result is not None:
-                writer.write(json.dumps(result).encode() + b"\n")
-                await writer.drain()
-            if command == b"stop":
+            if await _answered(command, writer, gateway, clients=None, address=address) and command == b"stop":
                 os.kill(os.getpid(), signal.SIGTERM)
         writer.close()
 

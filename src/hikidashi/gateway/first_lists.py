@@ -154,10 +154,6 @@ class FirstLists:
             return False
         return not any(self._is_starting(one, now, now) for one in self._missing())
 
-    def may_come(self, may_be_of: Callable[[str], bool]) -> bool:
-        """Whether a server that is still starting may have something, by its name."""
-        return any(may_be_of(one.name) for one in self._missing())
-
     async def wait_until(self, is_known: Callable[[], bool], may_be_of: Callable[[str], bool] = lambda _: True) -> None:
         """Wait for something of a single server, at most ten seconds from the start of the gateway.
 
@@ -166,7 +162,7 @@ class FirstLists:
             may_be_of: Whether a server that is still starting may have it, by its name; others are not waited for.
         """
         with anyio.move_on_at(self._began + _MOST):
-            while not is_known() and self.may_come(may_be_of):
+            while not is_known() and any(may_be_of(one.name) for one in self._missing()):
                 await self._changed.wait()
 
     def _missing(self) -> list[Upstream]:

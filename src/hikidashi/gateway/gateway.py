@@ -258,7 +258,7 @@ class Gateway:
         while len(self.sessions) > _MOST_SESSIONS:
             self.sessions.pop(next(iter(self.sessions)))
 
-    # Events of servers: `UpstreamEvents`
+    # Events of servers
 
     def listing_changed(self, upstream: Upstream) -> None:
         """Offer the new listing of a server, and notify clients."""

@@ -51,10 +51,6 @@ class _Template:
         except ValueError:
             return False
 
-    def own_uri(self, uri: str) -> str:
-        """The URI of its server for the `uri` under which it is offered."""
-        return uri.removeprefix(self.prefix)
-
 
 @dataclass(frozen=True, slots=True)
 class MergedResources:
@@ -83,7 +79,9 @@ class MergedResources:
         if place := self._places.get(uri):
             return [place]
         fitting = [
-            Origin(template.place.server, template.own_uri(uri)) for template in self._templates if template.fits(uri)
+            Origin(template.place.server, uri.removeprefix(template.prefix))
+            for template in self._templates
+            if template.fits(uri)
         ]
         return list(dict.fromkeys([*fitting, *(Origin(server, uri) for server in self._servers)]))
 

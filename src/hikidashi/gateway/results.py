@@ -29,10 +29,11 @@ class LongResults:
         Only `owner` can read the rest.
         """
         content = as_list(result.get("content"))
-        structured = _structured_text(result)
+        given = result.get("structuredContent")
+        structured = "" if given is None else json.dumps(given, ensure_ascii=False)
         if sum(len(_text_of(block) or "") for block in content) <= limit and len(structured) <= limit:
             return result
-        if structured and not any(_is_json_of(_text_of(block), result["structuredContent"]) for block in content):
+        if structured and not any(_is_json_of(_text_of(block), given) for block in content):
             content = [*content, {"type": "text", "text": structured}]
         kept: list[dict[str, Any]] = []
         rest: list[str] = []
@@ -48,7 +49,8 @@ class LongResults:
                 left -= len(text)
             else:
                 end = _break(text, left)
-                kept.append(_with_text(block, text[:end]))
+                part, resource = {"text": text[:end]}, block.get("resource")
+                kept.append({**block, **({"resource": {**resource, **part}} if is_object(resource) else part)})
                 rest.append(text[end:])
                 left = 0
         whole = {key: value for key, value in result.items() if key != "structuredContent"}  # it is part of the texts
@@ -89,17 +91,6 @@ def _text_of(block: dict[str, Any]) -> str | None:
     resource = block.get("resource")
     text: object = resource.get("text") if is_object(resource) else block.get("text")
     return text if isinstance(text, str) else None
-
-
-def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
-    if isinstance(block.get("resource"), dict):
-        return {**block, "resource": {**block["resource"], "text": text}}
-    return {**block, "text": text}
-
-
-def _structured_text(result: dict[str, Any]) -> str:
-    structured = result.get("structuredContent")
-    return "" if structured is None else json.dumps(structured, ensure_ascii=False)
 
 
 def _is_json_of(text: str | None, value: object) -> bool:

@@ -216,7 +216,11 @@ class Conversation:
 
     def give_up(self, reason: str) -> list[Message]:
         """An error for each pending request of the client, and a cancellation for each of the daemon."""
-        answers = [_error(id_, _error_text(reason, method)) for id_, method in self._waiting.items()]
+        unknown = f"{reason} Whether the call was carried out is not known: check before you repeat it."
+        answers: list[Message] = [
+            {"id": id_, "error": {"code": _INTERNAL_ERROR, "message": unknown if method == "tools/call" else reason}}
+            for id_, method in self._waiting.items()
+        ]
         answers += [
             {"method": "notifications/cancelled", "params": {"requestId": id_}} for id_ in self._daemon_requests
         ]
@@ -273,15 +277,6 @@ def _id_of(message: Message) -> _Id | None:
     return id_ if isinstance(id_, str | int) else None
 
 
-def _error(id_: _Id, text: str) -> Message:
-    return {"id": id_, "error": {"code": _INTERNAL_ERROR, "message": text}}
-
-
-def _error_text(reason: str, method: str) -> str:
-    unknown = " Whether the call was carried out is not known: check before you repeat it."
-    return f"{reason}{unknown if method == 'tools/call' else ''}"
-
-
 _NAME = "hikidashi serve"
 _LONGEST_FOLDER = 80  # bytes: an address of a socket takes 104 on some systems, its name included
 _ANSWER_SECONDS = 5.0
@@ -331,17 +326,13 @@ def ask_daemon(
                 with connection.makefile("rb") as answer:
                     return json.loads(answer.readline() or b"{}")
             except TimeoutError:
-                on_silence(_listener_of(connection))
+                pid: int | None = None
+                if sys.platform == "linux":
+                    (pid, _, _) = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+                on_silence(pid)
                 return None
     except (OSError, ValueError):
         return None
-
-
-def _listener_of(connection: socket.socket) -> int | None:
-    """The process that listens at the other end; None where only Linux would tell."""
-    if sys.platform != "linux":
-        return None
-    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
 def start_daemon(path: Path, command: Sequence[str], log: Path) -> socket.socket:

@@ -26,19 +26,19 @@ from .parked import Raw
 from .results import LongResults, argument_problems, without_large_files
 from .telemetry import call_span, describe_call, search_span
 
-__all__ = ["ClientRecords", "Confirmations", "ToolCalls", "ToolHandlers", "error_result"]
+__all__ = ["ClientRecords", "Confirmations", "ToolHandlers"]
 
 _MOST_CLIENTS = 1_024
 
 
 class ToolHandlers:
-    """Lists tools, searches them, and calls them."""
+    """Lists tools, searches them, and calls them at their servers."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._long_results = LongResults()
         self._records = ClientRecords(gateway.record)
-        self._calls = ToolCalls(gateway, self._long_results, self._records)
+        self._confirmations = Confirmations()
         self._promoted: OrderedDict[str, dict[str, None]] = OrderedDict()
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -61,7 +61,7 @@ class ToolHandlers:
         # The client may have listed them when fewer servers were known, so they are answered also where they are not
         # listed any more. No other tool has their names.
         if params.name not in OWN_TOOLS or self._gateway.options.search == "off":
-            return await self._calls.call(ctx, params, params.name, params.arguments)
+            return await self._call(ctx, params, params.name, params.arguments)
         given = params.arguments or {}
         if params.name == SEARCH_TOOLS:
             return await self._search(ctx, given)
@@ -75,22 +75,22 @@ class ToolHandlers:
         """Answer `call_read_tool` and `call_tool`."""
         name, arguments = given.get("name"), _object(given.get("arguments"))
         if not isinstance(name, str):
-            return error_result(f"`name` is {name!r}: give the name of a tool, as {SEARCH_TOOLS} shows it.")
+            return _error_result(f"`name` is {name!r}: give the name of a tool, as {SEARCH_TOOLS} shows it.")
         if arguments is None:
-            return error_result(f"`arguments` is {given.get('arguments')!r}: give an object.")
-        return await self._calls.call(ctx, params, name, arguments, through=params.name)
+            return _error_result(f"`arguments` is {given.get('arguments')!r}: give an object.")
+        return await self._call(ctx, params, name, arguments, through=params.name)
 
     async def _search(self, ctx: Context, given: dict[str, Any]) -> types.Result:
         query = given.get("query")
         if not isinstance(query, str) or not query.strip():
-            return error_result(f"`query` is {query!r}: give a few words about what you want to do.")
+            return _error_result(f"`query` is {query!r}: give a few words about what you want to do.")
         await self._gateway.first_lists.wait()
         with search_span() as span:
             try:
                 await self._gateway.finder.prepare(query)
                 answer = self._gateway.search(query)
             except ToolSearchError as error:
-                return error_result(str(error))
+                return _error_result(str(error))
             span.set_attributes({"hikidashi.search.kind": answer.kind, "hikidashi.search.found": len(answer.names)})
         self._records.searched(ctx, query, answer.kind, answer.names)
         if self._promotes(ctx) and answer.whole:
@@ -100,10 +100,10 @@ class ToolHandlers:
     def _read_result(self, ctx: Context, given: dict[str, Any]) -> types.Result:
         handle, offset = given.get("handle"), _whole_number(given.get("offset"))
         if offset is None or offset < 0:
-            return error_result(f"`offset` is {given.get('offset')!r}: give a whole number from 0 on.")
+            return _error_result(f"`offset` is {given.get('offset')!r}: give a whole number from 0 on.")
         text = self._long_results.read(str(handle), offset, principal_of(ctx))
         if text is None:
-            return error_result(f"Nothing is kept under {handle!r} any more. Call the tool again.")
+            return _error_result(f"Nothing is kept under {handle!r} any more. Call the tool again.")
         return types.CallToolResult(content=[types.TextContent(text=text)])
 
     def _promotes(self, ctx: Context) -> bool:
@@ -119,62 +119,7 @@ class ToolHandlers:
             promoted.update(dict.fromkeys(names))
             await ctx.session.send_tool_list_changed()
 
-
-def _called_over_http(ctx: Context) -> str | None:
-    """The tool that this HTTP request calls; None if it is not a call.
-
-    Before a call, the `mcp` package lists the tools to compare the headers that a tool declares (`x-mcp-header`). One
-    definition is enough for that: there may be thousands.
-    """
-    if ctx.request is None or ctx.request.headers.get("mcp-method") != "tools/call":
-        return None
-    return ctx.request.headers.get("mcp-name")  # the package has refused one that is not in the body
-
-
-def _object(value: object) -> dict[str, Any] | None:
-    """`value` as an object: some models send it as JSON text; None is an empty object."""
-    if value is None:
-        return {}
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return None
-    return value if is_object(value) else None
-
-
-def _whole_number(value: object) -> int | None:
-    """`value` as a whole number: some models send it as text or with a fraction of 0; None is 0."""
-    if value is None:
-        return 0
-    if isinstance(value, str) and value.strip().isdecimal():
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value) if value == value // 1 else None
-
-
-def error_result(text: str) -> types.CallToolResult:
-    """A result that reports an error to the model."""
-    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
-
-
-class ToolCalls:
-    """Forwards calls of tools to their servers.
-
-    Args:
-        gateway: The gateway whose tools are called.
-        long_results: Keeps the rest of results that were cut.
-        records: Records calls.
-    """
-
-    def __init__(self, gateway: Gateway, long_results: LongResults, records: ClientRecords) -> None:
-        self._gateway = gateway
-        self._records = records
-        self._long_results = long_results
-        self._confirmations = Confirmations()
-
-    async def call(
+    async def _call(
         self,
         ctx: Context,
         params: types.CallToolRequestParams,
@@ -195,18 +140,18 @@ class ToolCalls:
         """
         gateway = self._gateway
         if through is not None and name in OWN_TOOLS:
-            return error_result(f"{name!r} is not called through {through}: call {name} itself, with its arguments.")
+            return _error_result(f"{name!r} is not called through {through}: call {name} itself, with its arguments.")
         if name not in gateway.merged.tool_places:
             await gateway.until_known(name, lambda: name in gateway.merged.tool_places)
         place = gateway.merged.tool_places.get(name)
         if place is None:
             with suppress(ToolSearchError):
                 await gateway.finder.prepare(name)
-            return error_result(gateway.nearest(name))
+            return _error_result(gateway.nearest(name))
         # Here, where its definition is known: the name may be older than the list.
         if through is not None and through != (right := gateway.finder.call_with(name)):
             kind = "only reads" if right == CALL_READ_TOOL else "may change something"
-            return error_result(f"{name!r} {kind}: call it with {right}.")
+            return _error_result(f"{name!r} {kind}: call it with {right}.")
         if _is_first_round(params):
             listed = through is None and gateway.always_lists(name)
             self._records.called(ctx, name, found_by="listed" if listed else None)
@@ -243,11 +188,11 @@ class ToolCalls:
                 before=self._confirmation(ctx, name, arguments),
             )
         except ServerUnavailableError as error:
-            return error_result(str(error))
+            return _error_result(str(error))
         except MCPError as error:
             if not explain or error.code != types.INVALID_PARAMS or not _is_first_round(params):
                 raise
-            return error_result(f"{error.message}\n{self._explanation(tool, arguments)}")
+            return _error_result(f"{error.message}\n{self._explanation(tool, arguments)}")
         if not isinstance(result, dict):
             return result
         if place.server in gateway.merged.resources.renaming:
@@ -288,6 +233,45 @@ class ToolCalls:
             )
 
         return ask
+
+
+def _called_over_http(ctx: Context) -> str | None:
+    """The tool that this HTTP request calls; None if it is not a call.
+
+    Before a call, the `mcp` package lists the tools to compare the headers that a tool declares (`x-mcp-header`). One
+    definition is enough for that: there may be thousands.
+    """
+    if ctx.request is None or ctx.request.headers.get("mcp-method") != "tools/call":
+        return None
+    return ctx.request.headers.get("mcp-name")  # the package has refused one that is not in the body
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    """`value` as an object: some models send it as JSON text; None is an empty object."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value if is_object(value) else None
+
+
+def _whole_number(value: object) -> int | None:
+    """`value` as a whole number: some models send it as text or with a fraction of 0; None is 0."""
+    if value is None:
+        return 0
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if value == value // 1 else None
+
+
+def _error_result(text: str) -> types.CallToolResult:
+    """A result that reports an error to the model."""
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
 def _is_first_round(params: types.CallToolRequestParams) -> bool:

@@ -237,27 +237,18 @@ async def connected(
                     streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
                 )
             case _:
+                factory: Any = partial(BoundedClient, server.name, events, follow_redirects=True)
                 transport = events.wrap(
                     sse_client(
                         server.url,
                         headers=dict(server.headers),
                         timeout=seconds,
                         auth=auth,
-                        httpx_client_factory=partial(_event_client, server.name, events),
+                        httpx_client_factory=factory,
                     )
                 )
         client = Client(wrap(transport), message_handler=on_message, cache=None, **callbacks)
         yield await stack.enter_async_context(client)
-
-
-def _event_client(
-    name: str,
-    events: LargeEvents,
-    headers: dict[str, str] | None = None,
-    timeout: httpx2.Timeout | None = None,
-    auth: httpx2.Auth | None = None,
-) -> httpx2.AsyncClient:
-    return BoundedClient(name, events, headers=headers, timeout=timeout, auth=auth, follow_redirects=True)
 
 
 def _writing_errors(diagnostics: Diagnostics) -> Callable[[httpx2.Response], Awaitable[None]]:

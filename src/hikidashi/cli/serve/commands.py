@@ -17,6 +17,7 @@ from hikidashi.common.files import cache_folder, state_folder
 from .options import Option, options_of, serve_options
 
 if TYPE_CHECKING:
+    from hikidashi.gateway.auth.login_flow import KnownClient
     from hikidashi.gateway.auth.logins import Logins
     from hikidashi.gateway.options import GatewayServer
 
@@ -327,8 +328,6 @@ def hook(
     name: Annotated[str, typer.Option(metavar="NAME", help="Our name in Claude Code.")] = "hikidashi",
 ) -> None:
     """Tell Claude Code which server and tool is behind a call: a PreToolUse hook, which `install` sets up."""
-    import sys
-
     from hikidashi.gateway.clients.claude_code import answer
 
     output = answer(sys.stdin.buffer.read(), config=config, name=name)
@@ -343,9 +342,9 @@ def _kept_logins() -> Logins:
     return Logins(state_folder() / "gateway" / "logins")
 
 
-async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
+async def _log_in(given: GatewayServer, known: KnownClient, browser: bool) -> int:
     """Log in, keep the login, and return how many tools the server has for it."""
-    from hikidashi.gateway.auth.login_flow import KnownClient, log_in, tools_with_login
+    from hikidashi.gateway.auth.login_flow import log_in, tools_with_login
 
     from ..output import clean
 
@@ -357,7 +356,6 @@ async def _log_in(given: GatewayServer, known: object, browser: bool) -> int:
 
             webbrowser.open(url)
 
-    assert isinstance(known, KnownClient)
     kept = await log_in(given.server, show=show, client=known)
     logins = _kept_logins()
     async with logins.lock(given.server):

@@ -173,13 +173,14 @@ class Login:
         Raises:
             ValueError: it is not; the file was changed.
         """
+        numbers: list[object] = [self.expires_at, self.lifetime]
         texts = (self.token_endpoint, self.ended, self.id, self.tokens.get("access_token"))
         optional = (self.revocation_endpoint, self.resource, self.tokens.get("refresh_token"))
         if (
             self.url != url
-            or not all(map(_is_number_or_none, (self.expires_at, self.lifetime)))
+            or not all(isinstance(number, int | float | None) for number in numbers)
             or not all(isinstance(text, str) for text in texts)
-            or not all(text is None or isinstance(text, str) for text in optional)
+            or not all(isinstance(text, str | None) for text in optional)
             or not str(self.tokens["access_token"]).isascii()
         ):
             raise ValueError("it is not a login")
@@ -190,10 +191,6 @@ class Login:
         given = {name: value for name, value in tokens.items() if value is not None}
         expires_at, lifetime = expiry_of(tokens)
         return replace(self, tokens={**kept, **given}, expires_at=expires_at, lifetime=lifetime)
-
-
-def _is_number_or_none(value: object) -> bool:
-    return value is None or isinstance(value, int | float)
 
 
 def expiry_of(tokens: dict[str, Any]) -> tuple[float | None, float | None]:

@@ -171,7 +171,7 @@ def put(text: str, path: Keys, value: Any, *, comments: bool = True) -> str:
     node, missing = _deepest(text, root, path)
     if not missing:
         assert node is not None
-        changed = text[: node.start] + _rendered(value, text, node.start) + text[node.end :]
+        changed = text[: node.start] + _lines(value, _indent_of_line(text, node.start), text) + text[node.end :]
     else:
         for key in reversed(missing[1:]):
             value = {key: value}
@@ -311,7 +311,7 @@ def _inserted(text: str, node: JsonNode | None, key: str | None, value: Any, sou
     newline = _newline(text)
     if node is None:  # only whitespace and comments
         start = text if not text.strip("\ufeff \t\r\n") or text.endswith(("\n", "\r")) else text + newline
-        return start + _lines({key: value}, "", _unit(text), newline) + newline
+        return start + _lines({key: value}, "", text) + newline
     name = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
     last = node.children[-1] if node.children else None
     if last is not None:
@@ -321,9 +321,10 @@ def _inserted(text: str, node: JsonNode | None, key: str | None, value: Any, sou
             entry = name + (source or json.dumps(value, ensure_ascii=False))
             at = last.node.end if comma is None else comma + 1
             return text[:at] + (f", {entry}" if comma is None else f" {entry},") + text[at:]
-        entry = newline + indent + name + (source or _lines(value, indent, _unit(text), newline))
+        entry = newline + indent + name + (source or _lines(value, indent, text))
         end = last.node.end if comma is None else comma + 1
-        at = _after_comments(text, end)
+        found = _REST_OF_LINE.match(text, end)  # the comments on the same line
+        at = found.end() if found else end
         if comma is not None:
             return text[:at] + entry + "," + text[at:]
         return text[:end] + "," + text[end:at] + entry + text[at:]
@@ -333,7 +334,7 @@ def _inserted(text: str, node: JsonNode | None, key: str | None, value: Any, sou
     at = node.start + 1 + len(inner.rstrip(" \t\r\n"))
     closing = "" if "\n" in text[at : node.end - 1] else newline + base
     blanks = text[at : node.end - 1] if not closing else ""
-    entry = newline + indent + name + (source or _lines(value, indent, _unit(text), newline))
+    entry = newline + indent + name + (source or _lines(value, indent, text))
     return text[:at] + entry + closing + blanks + text[node.end - 1 :]
 
 
@@ -357,14 +358,10 @@ def _without_child(text: str, holder: JsonNode, number: int) -> str:
     return text[:previous] + text[previous + 1 : max(start, previous + 1)] + text[end:]
 
 
-def _rendered(value: Any, text: str, at: int) -> str:
-    newline = _newline(text)
-    return _lines(value, _indent_of_line(text, at), _unit(text), newline)
-
-
-def _lines(value: Any, indent: str, unit: str, newline: str) -> str:
-    lines = json.dumps(value, ensure_ascii=False, indent=unit).split("\n")
-    return (newline + indent).join(lines)
+def _lines(value: Any, indent: str, text: str) -> str:
+    """`value` as `text` would have it: below `indent`."""
+    lines = json.dumps(value, ensure_ascii=False, indent=_unit(text)).split("\n")
+    return (_newline(text) + indent).join(lines)
 
 
 def _unit(text: str) -> str:
@@ -373,23 +370,20 @@ def _unit(text: str) -> str:
     return found[1] if found else "  "
 
 
+def _line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
 def _indent_of_line(text: str, at: int) -> str:
-    start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
-    found = re.match(r"[ \t]*", text[start:at])
-    return found[0] if found else ""
+    line = text[_line_start(text, at) : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _own_line(text: str, child: Child) -> str | None:
     """The indent of a child that begins a line."""
-    start = max(text.rfind("\n", 0, child.start), text.rfind("\r", 0, child.start)) + 1
+    start = _line_start(text, child.start)
     before = text[start : child.start]
     return before if start and not before.strip(" \t") else None
-
-
-def _after_comments(text: str, at: int) -> int:
-    """The end of the comments that follow on the same line."""
-    found = _REST_OF_LINE.match(text, at)
-    return found.end() if found else at
 
 
 def _checked(text: str, changed: str, wanted: Any, comments: bool) -> str:
@@ -404,8 +398,7 @@ def _checked(text: str, changed: str, wanted: Any, comments: bool) -> str:
 
 def _error(text: str, at: int, reason: str) -> EditError:
     line = len(re.findall(r"\r\n|\n|\r", text[:at])) + 1
-    start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
-    return EditError(reason, line, at - start + 1)
+    return EditError(reason, line, at - _line_start(text, at) + 1)
 
 
 _TOKEN = re.compile(

@@ -18,9 +18,9 @@ from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types.methods import parse_server_notification
 
 from ...servers.revisions import is_modern_server
-from .state import UpstreamEvents
 
 if TYPE_CHECKING:
+    from ..gateway import Gateway
     from .upstream import Upstream
 
 __all__ = ["Reports", "ServerCallbacks", "Subscriptions", "progress_in"]
@@ -37,7 +37,7 @@ class ServerCallbacks:
         on_list_changed: Called when the server lists something else.
     """
 
-    def __init__(self, upstream: Upstream, events: UpstreamEvents, on_list_changed: Callable[[], None]) -> None:
+    def __init__(self, upstream: Upstream, events: Gateway, on_list_changed: Callable[[], None]) -> None:
         self._upstream = upstream
         self._events = events
         self._on_list_changed = on_list_changed

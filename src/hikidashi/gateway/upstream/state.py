@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 import mcp_types as types
 from mcp import MCPError
@@ -17,10 +17,7 @@ from ...common.exceptions import is_group
 from ..auth.logins import takes_login
 from ..options import GatewayServer
 
-if TYPE_CHECKING:
-    from .upstream import Upstream
-
-__all__ = ["ConnectionLost", "NotSent", "ServerState", "Status", "UpstreamEvents", "lost_in", "remedy_for"]
+__all__ = ["ConnectionLost", "NotSent", "ServerState", "Status", "lost_in", "remedy_for"]
 
 Status = Literal["waiting", "starting", "ready", "failed", "stopped"]
 
@@ -40,30 +37,6 @@ class ServerState:
     errors: int = 0
     restarts: int = 0
     since: float = field(default_factory=time.time)
-
-
-class UpstreamEvents(Protocol):
-    """Receives the events of a server."""
-
-    def listing_changed(self, upstream: Upstream) -> None:
-        """The listing of the server changed."""
-        ...
-
-    def state_changed(self, upstream: Upstream) -> None:
-        """The state of the server changed."""
-        ...
-
-    def resource_updated(self, upstream: Upstream, uri: str) -> None:
-        """A resource changed that is subscribed to."""
-        ...
-
-    async def ask(self, upstream: Upstream, request: types.InputRequest) -> types.InputResponse | types.ErrorData:
-        """Answer a request of the server to its client."""
-        ...
-
-    async def log(self, upstream: Upstream, params: types.LoggingMessageNotificationParams) -> None:
-        """Handle a log message of the server."""
-        ...
 
 
 class ConnectionLost(Exception):  # noqa: N818 - it ends a connection, which is not always an error

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import anyio
 import mcp_types as types
@@ -29,7 +29,10 @@ from .events import ServerCallbacks, Subscriptions
 from .listing import Listing, list_everything
 from .processes import Reaper, memory_of_group
 from .requests import DirectCalls, reaches
-from .state import ConnectionLost, ServerState, Status, UpstreamEvents, lost_in, remedy_for
+from .state import ConnectionLost, ServerState, Status, lost_in, remedy_for
+
+if TYPE_CHECKING:
+    from ..gateway import Gateway
 
 __all__ = [
     "Limiter",
@@ -64,7 +67,7 @@ class Upstream:
     def __init__(
         self,
         given: GatewayServer,
-        events: UpstreamEvents,
+        events: Gateway,
         reaper: Reaper,
         listing: Listing | None = None,
         login: ServerLogin | None = None,
