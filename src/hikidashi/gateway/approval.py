@@ -27,9 +27,6 @@ from ..servers.config import is_secret_name
 from ..servers.references import references_in
 from .options import GatewayServer
 
-__all__ = ["Approvals", "shown_server"]
-
-
 _HIDDEN = "***"
 _RUNS_A_PROGRAM = re.compile(r"askpass|command|cmd|exec|file|helper|lib|path|plugin|prog|script", re.IGNORECASE)
 _SECRET_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|password|passwd|pwd|credential)", re.IGNORECASE)

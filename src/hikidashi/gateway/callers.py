@@ -26,27 +26,6 @@ from .telemetry import within_trace
 from .upstream.requests import Behalf, reaches
 from .upstream.upstream import Turn, Upstream
 
-__all__ = [
-    "CONNECTION",
-    "MOST_REQUESTS",
-    "CallTime",
-    "Caller",
-    "ClientSlot",
-    "ClientTurns",
-    "Context",
-    "DirectCaller",
-    "RunningCall",
-    "RunningCalls",
-    "client_key",
-    "conversation_of",
-    "missing_capability",
-    "principal_of",
-    "refuse_cursor",
-    "send_log",
-    "unavailable_as_mcp_error",
-    "unsupported_requests",
-]
-
 Context = ServerRequestContext[Any, Any]
 
 CONNECTION = "connection"

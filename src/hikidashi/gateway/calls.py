@@ -46,8 +46,6 @@ from .upstream.requests import ShapedResult
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["CALL", "CallAnswers", "CallContext", "HttpCalls", "LineCalls", "replayed"]
-
 CALL = "tools/call"
 
 _MOST_RUNNERS = 256

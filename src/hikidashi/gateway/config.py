@@ -20,17 +20,6 @@ from .options import ConfigEntry, GatewayServer, ServerProblem
 if TYPE_CHECKING:
     from ..config import Config
 
-__all__ = [
-    "GatewaySetup",
-    "identity_of",
-    "is_own_format",
-    "options_of_entry",
-    "read_servers",
-    "read_setup",
-    "server_of_entry",
-]
-
-
 _OPTIONS = "hikidashi"
 _OWN_FORMATS = frozenset({".yaml", ".yml", ".toml"})
 

@@ -27,17 +27,6 @@ from .names import server_prefix
 from .server import GatewayMCPServer
 from .upstream.upstream import Upstream
 
-__all__ = [
-    "control_socket",
-    "open_lock",
-    "owner_only_server",
-    "process_socket_name",
-    "progress_of",
-    "remove_socket",
-    "run_daemon",
-    "status_of",
-]
-
 logger = logging.getLogger("hikidashi.gateway")
 
 _POLL = 0.05  # seconds

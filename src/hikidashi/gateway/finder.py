@@ -19,19 +19,6 @@ from ..search.engine.entry import Entry
 from ..search.search_tools import Found, entry_named, search_catalog
 from .merged import Merged, Origin
 
-__all__ = [
-    "CALL_READ_TOOL",
-    "CALL_TOOL",
-    "OWN_TOOLS",
-    "READ_RESULT",
-    "SEARCH_TOOLS",
-    "Finder",
-    "SearchAnswer",
-    "own_tools",
-    "servers_summary",
-]
-
-
 SEARCH_TOOLS = "search_tools"
 CALL_READ_TOOL = "call_read_tool"
 CALL_TOOL = "call_tool"

@@ -18,9 +18,6 @@ from .upstream.listing import Listing
 from .upstream.processes import Starts, Work, work_of_groups
 from .upstream.upstream import Upstream
 
-__all__ = ["FirstLists", "ListingCache"]
-
-
 logger = logging.getLogger("hikidashi.gateway")
 
 _VERSION = 1

@@ -33,10 +33,9 @@ from .callers import (
 )
 from .parked import ParkedCalls, Raw, Seal
 from .telemetry import has_trace, is_tracing
-from .upstream.requests import LEVELS, AskAgain, NotSent, ShapedResult, on_behalf_of
+from .upstream.requests import LEVELS, AskAgain, ShapedResult, on_behalf_of
+from .upstream.state import NotSent
 from .upstream.upstream import Upstream
-
-__all__ = ["Forwarder", "LogLevels", "passed_on", "without_hop_keys"]
 
 _RAW: Any = TypeAdapter(dict[str, Any])
 _SESSION_GONE = "Session terminated"

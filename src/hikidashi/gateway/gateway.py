@@ -41,8 +41,6 @@ from .upstream.requests import reaches
 from .upstream.state import ServerState
 from .upstream.upstream import Upstream
 
-__all__ = ["Gateway", "tokens_of"]
-
 logger = logging.getLogger("hikidashi.gateway")
 
 _NAME = "hikidashi"

@@ -33,8 +33,6 @@ from .server import GatewayMCPServer
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["MOST_BYTES", "Door", "http_app", "http_server"]
-
 MOST_BYTES = 4 * 1024 * 1024
 """Maximum size of a request body, in bytes."""
 _MOST_HEADERS = 200

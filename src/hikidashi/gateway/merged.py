@@ -20,9 +20,6 @@ from ..config.gateway import LONGEST_NAME, NameStyle
 from .names import exposed_names
 from .upstream.listing import Listing
 
-__all__ = ["Merged", "MergedResources", "Origin", "merged", "merged_resources"]
-
-
 _DIGEST = 6
 
 

@@ -10,19 +10,6 @@ from typing import Protocol, runtime_checkable
 
 from ..config.gateway import LONGEST_NAME, SHORTEST_LIMIT, GatewayOptions, NameStyle
 
-__all__ = [
-    "DEFAULT_MOST_USED",
-    "LONGEST_CLIENT_NAME",
-    "OUR_NAME",
-    "SEPARATOR",
-    "asks_for_records",
-    "exposed_names",
-    "longest_name_with",
-    "pinned_patterns",
-    "pins_at_start",
-    "server_prefix",
-]
-
 SEPARATOR = "__"
 OUR_NAME = "hikidashi"
 """Our usual name in the configuration of a client."""

@@ -19,17 +19,6 @@ from ..servers.references import EntryError, References, Syntax, password
 if TYPE_CHECKING:
     import mcp_types as types
 
-__all__ = [
-    "ConfigEntry",
-    "GatewayServer",
-    "OAuthOptions",
-    "ServerProblem",
-    "is_read_only",
-    "is_repeatable",
-    "matches",
-    "needs_confirmation",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ServerProblem:

@@ -25,8 +25,6 @@ from mcp_types import INVALID_PARAMS
 from .callers import Caller, client_key, missing_capability, principal_of, send_log
 from .upstream.requests import Behalf
 
-__all__ = ["ParkedCalls", "Seal"]
-
 Raw = dict[str, Any]
 _MOST_PARKED = 1_000
 

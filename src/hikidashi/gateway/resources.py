@@ -17,8 +17,6 @@ from .gateway import Gateway
 from .merged import Origin
 from .parked import Raw
 
-__all__ = ["PromptHandlers", "ResourceHandlers"]
-
 _FORGET_SECONDS = 10.0
 
 

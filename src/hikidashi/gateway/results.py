@@ -10,8 +10,6 @@ from typing import Any
 
 from ..common.json import as_list, as_object, is_list, is_object
 
-__all__ = ["LongResults", "argument_problems", "without_large_files"]
-
 _MOST_KEPT = 64
 _MOST_CHARACTERS = 200_000_000  # of all kept texts together
 _BREAKS = ("\n\n", "\n", " ")

@@ -21,8 +21,6 @@ from .resources import PromptHandlers, ResourceHandlers
 from .telemetry import RequestSpans
 from .tool_calls import ToolHandlers
 
-__all__ = ["GatewayMCPServer", "serve_stdio"]
-
 _FORGET_SECONDS = 5.0
 
 _Context = ServerRequestContext[Any, Any]

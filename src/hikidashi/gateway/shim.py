@@ -26,8 +26,6 @@ from ..common.json import is_object
 from ..errors import HikidashiError, ServerUnavailableError
 from .upstream.processes import Work, work_of_groups
 
-__all__ = ["Conversation", "Message", "Shim", "ask_daemon", "connect", "socket_path", "sockets_folder", "start_daemon"]
-
 _PIECE = 1 << 16
 _GREETING_SECONDS = 20.0
 _OWN = "hikidashi attached again"  # prefix of the ids of requests that the client did not send

@@ -32,19 +32,6 @@ from ..errors import MissingExtra
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-__all__ = [
-    "RequestSpans",
-    "call_span",
-    "configure_tracing",
-    "describe_call",
-    "has_trace",
-    "inject_headers",
-    "is_tracing",
-    "search_span",
-    "within_trace",
-]
-
-
 logger = logging.getLogger("hikidashi.gateway")
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")

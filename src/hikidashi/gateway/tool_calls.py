@@ -26,8 +26,6 @@ from .parked import Raw
 from .results import LongResults, argument_problems, without_large_files
 from .telemetry import call_span, describe_call, search_span
 
-__all__ = ["ClientRecords", "Confirmations", "ToolHandlers"]
-
 _MOST_CLIENTS = 1_024
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["CLIENTS", "Client", "ClientName", "Format", "Machine", "Place", "System", "client_named"]
-
 ClientName = Literal[
     "claude-desktop",
     "claude-code",

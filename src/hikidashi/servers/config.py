@@ -16,19 +16,6 @@ from ..common.json import RepeatedKeys, as_object, is_list, is_object, no_such_f
 from ..errors import ToolSourceError
 from .references import EntryError, References, password, variables_of_file
 
-__all__ = [
-    "McpServer",
-    "Transport",
-    "check_server",
-    "common_form",
-    "is_secret_name",
-    "project_folder",
-    "read_mcp_config",
-    "server_entries",
-    "server_from",
-    "working_folder",
-]
-
 Transport = Literal["stdio", "http", "sse"]
 
 _SHORTEST_SECRET = 7  # shorter ones would mask ordinary words, such as "Bearer"

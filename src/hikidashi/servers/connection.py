@@ -24,8 +24,6 @@ from .failure import Diagnostics
 from .messages import LONGEST_MESSAGE, FilteredStream
 from .process import stdio_transport
 
-__all__ = ["BoundedClient", "Diagnostics", "LargeEvents", "connected"]
-
 _LARGE = 100_000  # characters; at most 400,000 bytes
 _KEY = "hikidashi/largeEvent"
 

@@ -10,9 +10,6 @@ from ..common.exceptions import first_problem, is_closed_session, is_group
 from ..errors import ToolConnectionError
 from .config import McpServer
 
-__all__ = ["Diagnostics", "is_lost_connection", "is_refusal"]
-
-
 _LONGEST = 10_000  # bytes that are kept
 _LONGEST_LINE = 500  # characters of a line that are shown
 _MOST_LINES = 3

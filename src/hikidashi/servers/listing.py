@@ -23,8 +23,6 @@ from .config import McpServer
 from .connection import Diagnostics, connected
 from .messages import FilteredStream, WatchedSends
 
-__all__ = ["SEPARATOR", "ListRepairs", "ServerTools", "StartLimit", "listed_tools", "tools_of_servers"]
-
 
 async def listed_tools(client: Client, repairs: ListRepairs) -> tuple[dict[str, Tool], tuple[str, ...]]:
     """The tools of a server by name, and what was left out, with the reason.

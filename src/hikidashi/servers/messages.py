@@ -22,19 +22,6 @@ from pydantic_core import PydanticSerializationError, to_json
 from ..common.json import is_object
 from ..common.unicode import well_formed
 
-__all__ = [
-    "BROKEN",
-    "GONE",
-    "LONGEST_MESSAGE",
-    "Closing",
-    "FilteredStream",
-    "MessageReader",
-    "MessageWriter",
-    "WatchedSends",
-    "encoded",
-    "error_for",
-]
-
 
 class Closing(ABC):
     """Base class of streams."""

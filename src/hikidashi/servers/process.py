@@ -26,8 +26,6 @@ from .config import McpServer
 from .failure import Diagnostics
 from .messages import GONE, LONGEST_MESSAGE, MessageReader, MessageWriter
 
-__all__ = ["Streams", "stdio_transport"]
-
 Streams = tuple[Any, Any]
 """What the `mcp` package reads messages from, and what it writes them to."""
 

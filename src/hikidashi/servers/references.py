@@ -11,8 +11,6 @@ from pathlib import Path
 
 from ..errors import MissingExtra
 
-__all__ = ["EntryError", "References", "Syntax", "escaped", "password", "references_in", "variables_of_file"]
-
 _REFERENCE = re.compile(
     r"(?P<dollars>\$+)\{(?:keyring:(?P<entry>[^{}]*)|env:(?P<env>\w+)|(?P<asked>(?:input|command|config):[^{}]*|/)"
     r"|(?P<name>\w+)(?::-(?P<default>[^}]*))?)\}"

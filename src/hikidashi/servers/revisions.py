@@ -12,8 +12,6 @@ from mcp.client import Client
 from mcp.server import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-__all__ = ["MODERN_PROTOCOL_VERSIONS", "is_modern_client", "is_modern_server"]
-
 
 def is_modern_client(ctx: ServerRequestContext[object, object]) -> bool:
     """Whether the client of a request speaks a modern revision: it is sent no requests."""

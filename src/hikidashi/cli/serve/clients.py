@@ -39,18 +39,6 @@ from hikidashi.servers.clients import CLIENTS, Client, Machine, client_named
 from ..output import clean, clean_lines, counted, print_error, print_json, print_text, stderr, stdout, wrapped
 from .options import approvals, config_files
 
-__all__ = [
-    "Overlap",
-    "client_for",
-    "note_overlap",
-    "overlap_as_json",
-    "print_moved",
-    "run_import",
-    "run_install",
-    "run_uninstall",
-]
-
-
 _HOW = "Choose servers by name, or all of them with --all."
 
 

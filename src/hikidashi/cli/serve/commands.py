@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hikidashi.gateway.auth.logins import Logins
     from hikidashi.gateway.options import GatewayServer
 
-__all__ = ["serve"]
-
 _EXAMPLES = """\b
 Examples:
   hikidashi serve                               servers of your config.yaml

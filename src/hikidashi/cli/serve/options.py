@@ -27,20 +27,6 @@ from hikidashi.gateway.names import LONGEST_CLIENT_NAME, OUR_NAME, asks_for_reco
 from hikidashi.gateway.options import GatewayServer, OAuthOptions
 from hikidashi.gateway.shim import Shim, connect, socket_path
 
-__all__ = [
-    "Option",
-    "ServeOptions",
-    "ServeSettings",
-    "WrongOptionError",
-    "approvals",
-    "attach_quickly",
-    "config_files",
-    "default_files",
-    "options_of",
-    "read_arguments",
-    "serve_options",
-]
-
 _INTERRUPTED = 130  # the exit code of typer
 
 

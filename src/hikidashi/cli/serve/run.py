@@ -29,8 +29,6 @@ from .options import ServeOptions, ServeSettings, WrongOptionError, approvals, c
 if TYPE_CHECKING:
     from hikidashi.gateway import Gateway
 
-__all__ = ["attached_again", "run_serve"]
-
 _LARGEST_LOG = 1_000_000  # bytes
 _LOGGERS_OF_MCP = ("client", "mcp", "server")
 _SEAL_KEY = "HIKIDASHI_SEAL_KEY"

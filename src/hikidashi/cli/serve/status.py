@@ -26,17 +26,6 @@ from ...gateway.shim import ask_daemon, sockets_folder
 from ..output import clean, counted, print_json, print_text, stderr, stdout, wrapped
 from .options import default_files
 
-__all__ = [
-    "marked",
-    "print_status",
-    "problem_lines",
-    "showing_progress",
-    "stop_all",
-    "stop_daemon",
-    "summary",
-]
-
-
 _MARKS = {"ready": ("✓", "green"), "failed": ("✗", "bold red"), "starting": ("…", "yellow"), "stopped": ("·", "dim")}
 
 

@@ -32,20 +32,6 @@ from ..options import OAuthOptions
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = [
-    "ALGORITHMS",
-    "FetchError",
-    "InvalidTokenError",
-    "JwtVerifier",
-    "KeysUnavailableError",
-    "RequireAccessToken",
-    "RequireSharedToken",
-    "SigningKeys",
-    "fetch_object",
-    "metadata_routes",
-]
-
-
 _SECONDS = 10.0
 _MOST_BYTES = 512 * 1024
 

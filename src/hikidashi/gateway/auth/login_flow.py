@@ -25,9 +25,6 @@ from ...servers.config import McpServer
 from ...servers.connection import Diagnostics, connected
 from .logins import Login, Logins, ServerLogin, expiry_of, takes_login
 
-__all__ = ["CallbackPage", "KnownClient", "log_in", "tools_with_login"]
-
-
 _PATH = "/callback"
 _POLL = 0.05  # seconds
 _HEADERS = {

@@ -31,20 +31,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = [
-    "Login",
-    "Logins",
-    "ServerLogin",
-    "WaitingCall",
-    "expiry_of",
-    "file_lock",
-    "renewed",
-    "revoke",
-    "takes_login",
-    "token_request",
-]
-
-
 _T = TypeVar("_T")
 _POLL = 0.02  # seconds between two looks at a thread or a lock of another process
 

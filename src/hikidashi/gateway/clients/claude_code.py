@@ -25,21 +25,6 @@ from ..config import is_own_format, read_servers
 from ..names import SEPARATOR, exposed_names, longest_name_with, server_prefix
 from .edits import append, content_of, read_bytes, remove, remove_items, value_at
 
-__all__ = [
-    "Decision",
-    "allowed_rules",
-    "answer",
-    "decide",
-    "hook_command",
-    "hook_matcher",
-    "normalized",
-    "rules_for",
-    "server_names",
-    "with_rules",
-    "without_rules",
-]
-
-
 _ALLOW = ("permissions", "allow")
 _HOOKS = ("hooks", "PreToolUse")
 _ALLOWED_TOOLS = ("search_tools", "call_read_tool", "read_result")

@@ -23,29 +23,6 @@ from ...common.json import Child, JsoncError, JsonNode, TextError, as_object, is
 from ...errors import ToolSourceError
 from ...servers.clients import Format
 
-__all__ = [
-    "EditError",
-    "ServerTable",
-    "TomlError",
-    "append",
-    "content_of",
-    "make_backup",
-    "member_source",
-    "parse_toml",
-    "put",
-    "put_member_source",
-    "put_table",
-    "put_table_source",
-    "read_bytes",
-    "remove",
-    "remove_items",
-    "remove_table",
-    "source_error",
-    "table_source",
-    "value_at",
-    "write_file",
-]
-
 
 def read_bytes(file: Path) -> bytes | None:
     """The content of `file`; None if it does not exist.

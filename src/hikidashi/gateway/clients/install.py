@@ -19,21 +19,6 @@ from . import claude_code
 from .edits import EditError, ServerTable, content_of, make_backup, read_bytes, source_error, write_file
 from .servers import is_ours, masked_file_text, our_entry
 
-__all__ = [
-    "FileChange",
-    "Line",
-    "Record",
-    "Records",
-    "apply",
-    "diff_of",
-    "digest",
-    "plan_install",
-    "plan_uninstall",
-    "put_back",
-    "table_of",
-    "take_out",
-]
-
 
 def digest(data: bytes) -> str:
     """The digest of `data`."""

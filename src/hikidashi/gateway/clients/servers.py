@@ -20,23 +20,6 @@ from ...servers.references import EntryError, escaped
 from ..config import options_of_entry
 from .edits import content_of, read_bytes, value_at
 
-__all__ = [
-    "HIDDEN",
-    "ClientServer",
-    "FoundServers",
-    "Taken",
-    "find_servers",
-    "fingerprint",
-    "is_ours",
-    "masked_args",
-    "masked_file_text",
-    "masked_text",
-    "masked_url",
-    "our_entry",
-    "taken",
-]
-
-
 HIDDEN = "***"
 
 _NAME = r"[A-Za-z0-9_.-]*(?:key|token|secret|passw|pwd|auth|credential|bearer|cookie|session|dsn)[A-Za-z0-9_.-]*"

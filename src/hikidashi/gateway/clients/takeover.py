@@ -19,18 +19,6 @@ from .edits import EditError, content_of, put, read_bytes, source_error, write_f
 from .install import table_of
 from .servers import ClientServer, find_servers, fingerprint, taken
 
-__all__ = [
-    "ImportChoice",
-    "SharedServer",
-    "default_config",
-    "name_all",
-    "not_served",
-    "servers_of",
-    "shared_servers",
-    "take_over",
-]
-
-
 Status = Literal["new", "there", "unusable"]
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..gateway import Gateway
     from .upstream import Upstream
 
-__all__ = ["Reports", "ServerCallbacks", "Subscriptions", "progress_in"]
-
 logger = logging.getLogger("hikidashi.gateway")
 
 

@@ -42,17 +42,6 @@ from ...servers.messages import LONGEST_MESSAGE, encoded
 from .events import Reports, progress_in
 from .state import NotSent
 
-__all__ = [
-    "AskAgain",
-    "HostConnections",
-    "HttpRequests",
-    "MalformedResponseError",
-    "NotSentError",
-    "OnNotification",
-    "Response",
-    "ResponseTooLargeError",
-]
-
 OnNotification: TypeAlias = Callable[[str, dict[str, Any] | None], Coroutine[Any, Any, None]]
 """Called with the method and the parameters of a notification."""
 

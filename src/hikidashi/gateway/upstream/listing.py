@@ -13,8 +13,6 @@ from pydantic import ValidationError
 
 from ...servers.listing import ListRepairs
 
-__all__ = ["Listing", "list_everything"]
-
 _MOST_PAGES = 1_000
 
 _Page = TypeVar("_Page", bound=types.PaginatedResult)

@@ -12,8 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Reaper", "Starts", "Work", "memory_of_group", "work_of_groups"]
-
 _PROC = Path("/proc")
 
 

@@ -24,20 +24,6 @@ from ...servers.messages import BROKEN, FilteredStream, WatchedSends
 from ..auth.logins import ServerLogin
 from .events import Reports, progress_in
 from .http_requests import AskAgain, HttpRequests, OnNotification
-from .state import NotSent
-
-__all__ = [
-    "LEVELS",
-    "AskAgain",
-    "Behalf",
-    "DirectCalls",
-    "NotSent",
-    "ShapedResult",
-    "StreamRequests",
-    "on_behalf_of",
-    "reaches",
-    "stamp",
-]
 
 _METHOD = "tools/call"
 

@@ -17,8 +17,6 @@ from ...common.exceptions import is_group
 from ..auth.logins import takes_login
 from ..options import GatewayServer
 
-__all__ = ["ConnectionLost", "NotSent", "ServerState", "Status", "lost_in", "remedy_for"]
-
 Status = Literal["waiting", "starting", "ready", "failed", "stopped"]
 
 

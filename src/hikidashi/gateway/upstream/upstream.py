@@ -34,13 +34,6 @@ from .state import ConnectionLost, ServerState, Status, lost_in, remedy_for
 if TYPE_CHECKING:
     from ..gateway import Gateway
 
-__all__ = [
-    "Limiter",
-    "Turn",
-    "Upstream",
-    "answered_within",
-]
-
 logger = logging.getLogger("hikidashi.gateway")
 
 _GRACE = 2.0  # seconds that a process has to end by itself, and a session over HTTP
