@@ -17,7 +17,7 @@ from mcp import types
 from tests.mcp_support import served
 
 from hikidashi.gateway import Gateway, http_app
-from hikidashi.gateway.http_server import Door
+from hikidashi.gateway.http_server import Door, http_server
 
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 HELLO = {
@@ -298,3 +298,7 @@ async def test_a_body_of_any_kind_is_compared_and_fails_nothing(body: Any, name:
     params = said.get("params")
     named = cast("dict[str, Any]", params).get("name") if isinstance(params, dict) else None
     assert statuses[0] == (200 if is_same and (named is None or named == name) else 400)
+
+
+def test_an_idle_connection_is_kept_for_longer_than_clients_keep_it() -> None:
+    assert http_server(None, "127.0.0.1", 1).config.timeout_keep_alive > 60
