@@ -17,7 +17,7 @@ from ..common.json import as_object, is_iterable, is_mapping, is_object
 from ..convert.wire import strings
 from ..errors import ToolSearchCode, ToolSearchError
 from .answers import SEARCH_TOOLS
-from .engine.statement import text_of
+from .message import text_of
 from .options import names_in
 
 _CODES: tuple[ToolSearchCode, ...] = get_args(ToolSearchCode)

@@ -14,8 +14,6 @@ from ..convert.wire import listed
 from .engine import saved as store
 from .engine.embeddings import Embed, Ranker, chosen
 from .engine.entry import Entry
-from .engine.fusion import Reading, hybrid, reading_of
-from .engine.gate import Judgement, judged
 from .engine.glossary import Glossary
 from .engine.index import Index, LexicalIndex
 from .engine.limits import (
@@ -34,7 +32,8 @@ from .engine.limits import (
 from .engine.match import HELD_BACK, Explanation, ToolMatch, explained, matches_of
 from .engine.meaning import Meanings
 from .engine.patterns import Pattern
-from .engine.query import Query, read_query
+from .engine.question import Question, read_question
+from .engine.ranking import Ranking, rank
 from .engine.rows import Rows, Snapshot, name_in_pattern, preferring_named, selected, warn_of_missing
 from .overlay import Overlay, entry_with, overlay_of
 
@@ -60,7 +59,7 @@ class ToolCatalog:
         limit_tools: The maximum number of tools; by default that of the API.
         limit_query: The maximum length of a query in characters; by default that of the API.
         glossary: Your own words and the English words that tools use for them, or a file of them (tab-separated), in
-            addition to the bundled glossaries. False disables these: a question finds only words that it has.
+            addition to the synonyms of everyday English that come with hikidashi. False leaves these out.
         overlay: Aliases and better descriptions for tools of others: an `Overlay`, a dict of its shape, or a file.
 
     Raises:
@@ -118,10 +117,6 @@ class ToolCatalog:
         """A number that changes when a tool is added or removed."""
         return self._lexical.version
 
-    def reads_as_statement(self, text: str) -> bool:
-        """Whether `text` states something rather than asks for it: `she never liked that colour`."""
-        return self._read(text).is_statement
-
     def get(self, name: str) -> Any | None:
         """The tool of exactly this name, as it was added; None if there is none."""
         with self._lock:
@@ -177,7 +172,7 @@ class ToolCatalog:
         query = checked_query(query, self.limit_query)
         if self._meanings is None or self.ranker == "lexical" or query.startswith(SELECT):
             return False
-        return reading_of(query, self._read(query), multilingual=self._meanings.multilingual) is not None
+        return self._meanings.reads(query)
 
     def raise_limit(self, tools: int) -> None:
         """Have room for `tools` tools in all; a higher `limit_tools` stays."""
@@ -230,8 +225,8 @@ class ToolCatalog:
         if query.startswith(SELECT):
             with self._lock:
                 return selected(self._rows, query.removeprefix(SELECT))
-        with self._judged(query, limit, by_meaning=by_meaning) as (judgement, asked):
-            return matches_of(judgement, asked, limit, self._rows.entry)
+        with self._ranked(query, limit, by_meaning=by_meaning) as (ranking, question):
+            return matches_of(ranking, question, limit, self._rows.entry)
 
     def explain(self, query: str, *, limit: int = 5) -> Explanation:
         """What `search` finds, what it leaves out and why, and how it read each word of `query`.
@@ -244,22 +239,29 @@ class ToolCatalog:
         if query.startswith(SELECT):
             with self._lock:
                 return Explanation(selected(self._rows, query.removeprefix(SELECT)))
-        with self._judged(query, limit, further=HELD_BACK) as (judgement, asked):
-            return explained(judgement, asked, limit, self._rows.entry, self._lexical.index)
+        with self._ranked(query, limit + HELD_BACK) as (ranking, question):
+            return explained(ranking, question, limit, self._rows.entry, self._lexical.index)
 
     @contextmanager
-    def _judged(
-        self, query: str, limit: int, further: int = 0, *, by_meaning: bool = True
-    ) -> Generator[tuple[Judgement, Query]]:
-        """The hits for a question, `further` more than are shown, and its terms; with the lock held."""
+    def _ranked(self, query: str, limit: int, *, by_meaning: bool = True) -> Generator[tuple[Ranking, Question]]:
+        """The best tools for a question, and how it was read; with the lock held."""
         plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
-        asked = None if self._meanings is None or not by_meaning else self._read(plain)
-        meaning = None if asked is None else self._meaning_of(plain, asked)
+        question = self._read(plain)
+        is_read = by_meaning and question.has_words and self._meanings is not None and self._meanings.reads(plain)
+        meanings = self._meanings if is_read else None
+        vectors = None if meanings is None else meanings.question(question.text, self._seen)
         with self._indexed() as index:
-            if asked is None or asked.version != index.version:
-                asked = self._read(plain)
-            judgement = self._ranked(asked, meaning, limit + further)
-            yield preferring_named(self._rows, query, judgement, limit + further, bundled=self._bundled), asked
+            if question.version != index.version:
+                question = self._read(plain)
+            meaning = None
+            if meanings is not None and vectors is not None and meanings.has_all(index.version):
+                meaning = meanings.of(vectors)
+            ranking = rank(question, index, limit, meaning)
+            yield preferring_named(self._rows, query, ranking, limit), question
+
+    def _read(self, query: str) -> Question:
+        with self._indexed():
+            return read_question(query, self._lexical.vocabulary, own=self._glossary, with_synonyms=self._bundled)
 
     @contextmanager
     def _indexed(self) -> Generator[Index]:
@@ -267,31 +269,6 @@ class ToolCatalog:
         self._lexical.wait()
         with self._lock:
             yield self._lexical.index
-
-    def _read(self, query: str) -> Query:
-        with self._indexed():
-            return read_query(query, self._lexical.vocabulary, own=self._glossary, bundled=self._bundled)
-
-    def _meaning_of(self, query: str, asked: Query) -> tuple[Any, Reading] | None:
-        """The vectors of a question, and what the model has read of it; None to rank by words alone."""
-        assert self._meanings is not None
-        reading = reading_of(query, asked, multilingual=self._meanings.multilingual)
-        vectors = None if reading is None else self._meanings.question(reading.text, self._seen)
-        return None if reading is None or vectors is None else (vectors, reading)
-
-    def _ranked(self, asked: Query, meaning: tuple[Any, Reading] | None, limit: int) -> Judgement:
-        meanings, index = self._meanings, self._lexical.index
-        if meaning is None or meanings is None or not meanings.has_all(index.version):
-            return judged(index, asked, limit, self._name_terms)
-        vectors, reading = meaning
-        return hybrid(
-            index,
-            asked,
-            self._name_terms,
-            lambda most, others: meanings.similar(vectors, most, others),
-            floor=meanings.floor,
-            reading=reading,
-        )
 
     def search_regex(self, pattern: str, *, limit: int = 5) -> list[ToolMatch]:
         r"""The tools whose name, description or arguments match `pattern`, in catalogue order, an exact name first.
@@ -409,10 +386,6 @@ class ToolCatalog:
             raise full(self.limit_tools, f"{entry.name!r} would be one more")
         self._rows.add(entry)
         return entry
-
-    def _name_terms(self, number: int) -> list[str]:
-        entry = self._rows.entry(number)
-        return self._lexical.analyzer.terms("\n".join((entry.name, *entry.aliases)))
 
     def _renumber(self) -> None:
         order = list(self._rows.numbers.values())

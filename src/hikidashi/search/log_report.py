@@ -13,10 +13,10 @@ from itertools import chain
 from typing import Any
 
 from .catalog import ToolCatalog
-from .engine.analyzer import FUNCTION, REQUEST, Analyzer, fold, is_weak, stem
+from .engine.analyzer import FUNCTION, REQUEST, Analyzer, fold
 from .engine.entry import entry_of
 from .engine.index import Index, Vocabulary
-from .engine.query import read_query
+from .engine.question import read_question
 from .log import PRELOAD, CallLog, FoundBy, RecordedCall, RecordedSearch, usage_in
 
 _SAME_GOAL = 600.0  # seconds within which a later search has the same goal
@@ -330,21 +330,20 @@ class _Wording:
         self._words: dict[str, tuple[str, ...]] = {}
 
     def matches(self, word: str, tool: str) -> bool:
-        """Whether a search for `word` matches the tool: as it is, translated or respelled."""
+        """Whether a search for `word` matches the tool: as it is, or respelled."""
         if word not in self._looked_up:
-            asked = read_query(word, self._vocabulary)
-            # Synonyms do not count: a search that matched only by a synonym missed the tool.
-            self._looked_up[word] = frozenset(asked.weights.keys() - asked.synonyms.keys())
+            # Without synonyms: a search that matched only by one missed the tool.
+            self._looked_up[word] = frozenset(read_question(word, self._vocabulary, with_synonyms=False).weights)
         return not self._looked_up[word].isdisjoint(self._of_tool[tool])
 
     def words(self, query: str) -> tuple[str, ...]:
-        """The distinct content words of a query; its weak words if it has no others."""
+        """The distinct content words of a query."""
         if query not in self._words:
             text = fold(query)
             found = (match for match in _WORD.finditer(text) if _PERSON.match(text, match.end()) is None)
             words = (match.group() for match in found)
             content = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
-            self._words[query] = tuple(word for word in content if not is_weak(stem(word))) or tuple(content)
+            self._words[query] = tuple(content)
         return self._words[query]
 
 

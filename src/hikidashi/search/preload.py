@@ -16,13 +16,12 @@ from typing import Any
 
 from ..errors import ToolSearchError
 from .catalog import MAX_LIMIT, ToolCatalog
-from .engine.match import ToolMatch
-from .engine.statement import is_alphabetic, is_clear_request, is_talk, requests_in, text_of
+from .message import requests_in, text_of
 from .options import CheckedOptions
 
 logger = logging.getLogger("hikidashi")
 
-_NEAR = 0.75  # of what makes a tool be about a question: unclear requests and unsure matches must be as near
+_LIKELY = 0.25  # the least probability that the first tool is right, where the search is not confident
 _MOST = 4  # the default bound of a conversation, in tools of one message
 _REMEMBERED = 1_000  # messages
 
@@ -44,11 +43,9 @@ class MessageSearch:
         return len(self._catalog)
 
     def rankings(self, text: str) -> list[list[str]]:
-        """For each request in `text`, the names of the tools that the search is confident of, best first.
+        """For each part of `text` that some tool is likely to serve, the names of the nearest tools, best first.
 
-        What is not clearly a request must be near in meaning too: talk shares words with some tool by chance. If there
-        are none, the nearest tools for each clear request: to load one in vain costs a few tokens, and to load none a
-        turn of the model.
+        To load one in vain costs a few tokens, and to load none a turn of the model.
         """
         version, is_ready = self._catalog.version, self._catalog.is_ready
         with self._lock:
@@ -64,40 +61,16 @@ class MessageSearch:
         return rankings
 
     def _searched(self, text: str) -> list[list[str]]:
-        requests = requests_in(text, self._catalog.limit_query, self._asks_for_nothing)
-        found = {request: self._found(request) for request in requests}
-        clear = {request for request in requests if is_clear_request(request)}
-        sure = [
-            [match.name for match in matches if matches[0].confident]
-            for request, matches in found.items()
-            if request in clear or _is_near(matches, by_words_alone=True)
-        ]
-        if any(sure):
-            return [ranking for ranking in sure if ranking]
-        # Where only words count: in Japanese and Chinese a request has a form of its own, while in English a question
-        # that no tool serves, `what is dark matter`, begins like one for a tool.
-        return [
-            [match.name for match in matches]
-            for request, matches in found.items()
-            if request in clear and _is_near(matches, by_words_alone=not is_alphabetic(request))
-        ]
-
-    def _asks_for_nothing(self, text: str) -> bool:
-        # Stricter than the search: a model that searches has decided that it needs a tool, a user has not.
-        return is_talk(text) or (self._catalog.reads_as_statement(text) and not is_clear_request(text))
-
-    def _found(self, request: str) -> list[ToolMatch]:
-        try:
-            return self._catalog.search(request, limit=MAX_LIMIT)
-        except ToolSearchError as error:  # one part that cannot be searched for, such as `select:` with unknown names
-            logger.debug("%r was not searched for: %s", request, error)
-            return []
-
-
-def _is_near(matches: Sequence[ToolMatch], *, by_words_alone: bool) -> bool:
-    """Whether one of the tools is near in meaning; `by_words_alone` if there are tools, and only words count."""
-    nearest = [match.nearness for match in matches if match.nearness is not None]
-    return max(nearest) >= _NEAR if nearest else bool(matches) and by_words_alone
+        rankings: list[list[str]] = []
+        for request in requests_in(text, self._catalog.limit_query):
+            try:
+                matches = self._catalog.search(request, limit=MAX_LIMIT)
+            except ToolSearchError as error:  # one part that cannot be searched for: `select:` with unknown names
+                logger.debug("%r was not searched for: %s", request, error)
+                continue
+            if matches and (matches[0].confident or matches[0].probability >= _LIKELY):
+                rankings.append([match.name for match in matches])
+        return rankings
 
 
 class Preloader:

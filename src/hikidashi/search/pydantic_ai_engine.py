@@ -18,7 +18,6 @@ from ..errors import MissingExtra, ToolSearchError
 from .answers import Shown
 from .catalog import MAX_LIMIT, Ranker, ToolCatalog
 from .engine.entry import Entry, entry_of
-from .engine.statement import text_of
 from .log import ConversationRecord
 from .options import CheckedOptions
 from .preload import MessageSearch, Preloader

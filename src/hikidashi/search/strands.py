@@ -23,8 +23,8 @@ from ..tool import Tool
 from .answers import SEARCH_TOOLS, echo, found_names
 from .catalog import ToolCatalog
 from .engine.entry import Entry, entry_of
-from .engine.statement import text_of
 from .log import ConversationRecord, FoundBy
+from .message import text_of
 from .options import CheckedOptions, SearchOptions, search_options
 from .preload import MessageSearch, Preloader, first_new_message
 from .search_tools import (

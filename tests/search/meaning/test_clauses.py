@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikidashi.search import ToolCatalog
-from hikidashi.search.engine.vectors import clauses_of
+from hikidashi.search.engine.question import clauses_of
 
 
 @pytest.mark.parametrize(

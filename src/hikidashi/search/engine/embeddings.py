@@ -38,10 +38,12 @@ class Embedder:
     id: str = ""
     """Name and version of the model. Vectors are kept on disk under it; without one, in memory only."""
     multilingual: bool = False
-    """Whether the model reads other languages than English; if not, it reads the English terms that the glossaries
-    have for a question, and a question without any is searched by words alone."""
+    """Whether the model reads other scripts than those with spaces between words; if not, a question in Japanese,
+    Chinese or Korean is searched by words alone."""
     floor: float = 0.3
     """The similarity from which a tool is about the question even if they share no word."""
+    request: Callable[[Any], Any] | None = None
+    """Vectors of questions to the probabilities that each asks for something rather than tells; None if unknown."""
     cache: Path | None = None
     """The file in which vectors are cached; None for one in the user's cache folder."""
 

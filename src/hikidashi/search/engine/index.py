@@ -182,6 +182,7 @@ FIELD_WEIGHTS: Mapping[str, int] = {
     "argument_descriptions": 7,
     "argument_values": 14,
 }
+_NAMED = FIELD_WEIGHTS["name"]
 MAX_TERMS = 10_000
 """The most terms that are indexed of one field: the summed weight of a term must fit into a posting."""
 
@@ -233,6 +234,11 @@ class Index:
     def slope(self) -> float:
         """The factor of a tool's length in the BM25 denominator."""
         return WEIGHT_UNIT * _K1 * _B * self.count / self.total if self.total else 0.0
+
+    @property
+    def saturation(self) -> float:
+        """The factor of idf in the score of a term that stands in the name of a tool of average length."""
+        return _NAMED / (_NAMED + WEIGHT_UNIT * _K1)
 
     def postings(self, term: str) -> Postings | None:
         """The posting list of a term; None if no tool has it."""

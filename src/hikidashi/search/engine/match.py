@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .analyzer import Analyzer, is_inflection, is_weak, whole_words
+from .analyzer import Analyzer, is_inflection, whole_words
 from .entry import Entry
-from .gate import NEAREST, OF_BEST, Judgement
 from .index import Index
-from .query import Query
+from .question import Question
+from .ranking import NEAREST, Hit, Ranking
 
 __all__ = ["HELD_BACK", "Explanation", "ToolMatch", "explained", "matches_of"]
 
@@ -23,7 +23,7 @@ class ToolMatch:
 
     name: str
     score: float
-    """The score: comparable within one search, not between searches."""
+    """The similarity in meaning plus a share for words, from 0 to about 1.25; one that the question names has more."""
     entry: Entry = field(repr=False)
     reasons: Reasons = field(repr=False, compare=False)
     doubt: str = ""
@@ -32,10 +32,12 @@ class ToolMatch:
     """The share of the score that is from meaning; the rest, `by_words`, is from words, a pattern or the name."""
     nearness: float | None = None
     """How near the tool is to the question in meaning: from 1 on it is about the question; None if only words count."""
+    probability: float = 1.0
+    """The probability that the first match of a search is right, the same for all of its matches."""
 
     @property
     def confident(self) -> bool:
-        """Whether the tool is about the question; if not, it is only the nearest there is, or has a part of it."""
+        """Whether there is a tool for the question; if not, this is only one of the nearest."""
         return not self.doubt
 
     @property
@@ -50,7 +52,7 @@ class ToolMatch:
 
     @property
     def why(self) -> dict[str, tuple[str, ...]]:
-        """The words that matched, per field: `{"name": ("send",), "description": ("メール→mail",)}`."""
+        """The words that matched, per field: `{"name": ("send",), "description": ("mial→mail",)}`."""
         return {field: whole_words(words) for field, words in self.reasons(self.entry).items()}
 
 
@@ -68,76 +70,69 @@ class Explanation:
     held_back: list[ToolMatch] = field(default_factory=list[ToolMatch])
     """The next best tools; the `doubt` of each says why it was not shown."""
     words: dict[str, str] = field(default_factory=dict[str, str])
-    """The words searched for, `送信→send` for a translation or a corrected spelling, and how many tools have each."""
+    """The words searched for, `mial→mail` for a corrected spelling, and how many tools have each."""
     read: str = ""
-    """What the encoder has read: English, without literal values. Empty if the question was ranked by words alone."""
+    """What the encoder has read: the question without literal values. Empty if it was ranked by words alone."""
     nearest: tuple[str, float] | None = None
-    """The tool nearest in meaning, found or not, and its `ToolMatch.nearness`; None if only words count."""
+    """The tool nearest in meaning, and its `ToolMatch.nearness`; None if only words count."""
 
 
-def matches_of(judgement: Judgement, query: Query, limit: int, entry: EntryOf) -> list[ToolMatch]:
+def matches_of(ranking: Ranking, question: Question, limit: int, entry: EntryOf) -> list[ToolMatch]:
     """The tools to show, best first."""
-    return [_match(entry(number), score, query, judgement, number) for number, score in judgement.shown[:limit]]
+    return [_match(entry(hit.number), hit, question, ranking) for hit in ranking.shown[:limit]]
 
 
-def explained(judgement: Judgement, query: Query, limit: int, entry: EntryOf, index: Index) -> Explanation:
+def explained(ranking: Ranking, question: Question, limit: int, entry: EntryOf, index: Index) -> Explanation:
     """The matches, the next best hits and why they are not shown, and the words searched for."""
-    shown = judgement.shown
-    kept = {number for number, _ in shown[:limit]}
-    held_back = [
-        replace(
-            _match(entry(number), score, query, judgement, number),
-            doubt=_why_not(place, score, judgement, (number, score) in shown, limit),
-        )
-        for place, (number, score) in enumerate(judgement.hits[: limit + HELD_BACK])
-        if number not in kept
-    ]
-    nearest = None if judgement.nearest is None else (entry(judgement.nearest[0]).name, judgement.nearest[1])
+    matches = matches_of(ranking, question, limit, entry)
+    rest = ranking.hits[len(matches) : limit + HELD_BACK]
+    near = [hit for hit in ranking.hits if hit.nearness is not None]
+    nearest = max(near, key=lambda hit: hit.nearness or 0.0, default=None)
     return Explanation(
-        matches_of(judgement, query, limit, entry),
-        held_back,
-        _words(query, index, entry),
-        read=judgement.read,
-        nearest=nearest,
+        matches,
+        [
+            replace(_match(entry(hit.number), hit, question, ranking), doubt=_why_not(ranking, hit, place, limit))
+            for place, hit in enumerate(rest, len(matches))
+        ],
+        _words(question, index, entry),
+        read=question.text if near else "",
+        nearest=None if nearest is None else (entry(nearest.number).name, nearest.nearness or 0.0),
     )
 
 
-def _match(entry: Entry, score: float, query: Query, judgement: Judgement, number: int) -> ToolMatch:
+def _match(entry: Entry, hit: Hit, question: Question, ranking: Ranking) -> ToolMatch:
     return ToolMatch(
         name=entry.name,
-        score=score,
+        score=hit.score,
         entry=entry,
-        reasons=query.words_in,
-        doubt=judgement.doubt_of(number, score),
-        by_meaning=judgement.by_meaning.get(number, 0.0),
-        nearness=judgement.nearness.get(number),
+        reasons=question.words_in,
+        doubt=ranking.doubt,
+        by_meaning=hit.by_meaning / hit.score if hit.score else 0.0,
+        nearness=hit.nearness,
+        probability=ranking.probability,
     )
 
 
-def _why_not(place: int, score: float, judgement: Judgement, is_shown: bool, limit: int) -> str:
-    if is_shown:
+def _why_not(ranking: Ranking, hit: Hit, place: int, limit: int) -> str:
+    if ranking.doubt and place >= NEAREST:
+        return f"The search is not confident of any tool, so only the nearest {NEAREST} are shown. {ranking.doubt}"
+    if hit in ranking.shown:
         return f"More tools match than the {limit} that were asked for."
-    if judgement.doubt and place >= NEAREST:
-        return f"The search is not confident of any tool, so only the nearest {NEAREST} are shown. {judgement.doubt}"
-    if score >= OF_BEST * judgement.hits[0][1]:
-        return "Only a part of the question matches, and the tool is far in meaning."
-    return "Its score is less than a quarter of the best."
+    return "Its score is less than half of the best."
 
 
-def _words(query: Query, index: Index, entry: EntryOf) -> dict[str, str]:
+def _words(question: Question, index: Index, entry: EntryOf) -> dict[str, str]:
     words: dict[str, str] = {}
-    for term in query.weights:
+    for term in question.weights:
         if is_inflection(term):
             continue
         number = index.tools_with(term)
         state = f"in {number:,} tool{'' if number == 1 else 's'}"
-        if is_weak(term):
-            state += ", but too common to be evidence"
-        elif term in query.optional and term not in query.synonyms:
+        if term in question.values:
             state += ", read as a value: a tool need not have it"
-        is_guess = term in query.respelled or term in query.synonyms
-        words[query.shown(term, _text_with(term, entry(index.first_with(term))) if is_guess else "")] = state
-    for word in query.missing:
+        there = _text_with(term, entry(index.first_with(term))) if term in question.others else ""
+        words[question.shown(term, there)] = state
+    for word in question.missing:
         if not is_inflection(word):
             words[word] = "in no tool"
     return words

@@ -18,7 +18,9 @@ from threading import Condition, Event, RLock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
+from .analyzer import is_unspaced
 from .embeddings import RANKER_VARIABLE, Embed, embedder_of, text_of
+from .ranking import Meaning
 from .rows import Snapshot
 from .vectors import StoredVectors, VectorIndex, Vectorizer, key_of
 
@@ -82,15 +84,9 @@ class Meanings:
         self._job_batch = _Batch(0, {})
         self._failure: _Failure | None = None
 
-    @property
-    def multilingual(self) -> bool:
-        """Whether the model reads other languages than English; the default one does not."""
-        return self._embedder is not None and self._embedder.multilingual
-
-    @property
-    def floor(self) -> float:
-        """The similarity from which a tool is about the question."""
-        return self._loaded().embedder.floor
+    def reads(self, text: str) -> bool:
+        """Whether the model reads the language of `text`."""
+        return self._embedder is None or self._embedder.multilingual or not is_unspaced(text)
 
     def has_all(self, version: int) -> bool:
         """Whether every tool of this version of the catalogue has its vector."""
@@ -106,7 +102,7 @@ class Meanings:
             self._guarded(lambda: self._complete(seen))
 
     def question(self, text: str, seen: Seen) -> Matrix | None:
-        """The vectors of a question and of its clauses; None if it has to be searched by words.
+        """The vectors of a question and of its clauses; None if it has to be searched by words alone.
 
         Raises:
             Exception: whatever the function to embed with raises, if it was asked for; also what it raised in the
@@ -149,10 +145,12 @@ class Meanings:
             if job is not None:
                 job.wait(done, left)
 
-    def similar(self, vectors: Matrix, limit: int, others: Sequence[int]) -> dict[int, list[float]]:
-        """The tools nearest to a question, and `others`, with their similarities; `has_all` must be true."""
-        assert self._index is not None
-        return self._index.similar(vectors, limit, others)
+    def of(self, vectors: Matrix) -> Meaning:
+        """What the model has made of a question; `has_all` must be true."""
+        index, embedder = self._index, self._loaded().embedder
+        assert index is not None
+        request = None if embedder.request is None else float(embedder.request(vectors[:1])[0])
+        return Meaning(lambda limit, others: index.similar(vectors, limit, others), embedder.floor, request)
 
     def renumbered(self, order: Sequence[int]) -> None:
         """Follow the catalogue: the tool at each place of `order`, its number so far, gets that place as number."""

@@ -13,14 +13,13 @@ from operator import eq
 from pathlib import Path
 
 from ...errors import ToolSearchError, ToolValidationError
-from .analyzer import name_key
+from .analyzer import FUNCTION, name_key
 from .entry import Entry, entry_of
-from .gate import Judgement
-from .glossary import is_grammar
 from .limits import MAX_LIMIT
 from .match import ToolMatch
 from .patterns import searchable_text
-from .query import literals
+from .question import literals
+from .ranking import Hit, Ranking
 
 __all__ = [
     "Rows",
@@ -262,35 +261,25 @@ def warn_of_missing(names: Sequence[str], path: str | Path) -> None:
         logger.warning(message, path, len(names), named)
 
 
-def preferring_named(rows: Rows, query: str, judgement: Judgement, limit: int, *, bundled: bool) -> Judgement:
-    """`judgement` with the tools that `query` names first; where it names none, perhaps a part of a name.
-
-    Args:
-        rows: The tools.
-        query: A question.
-        judgement: What it found by words and meaning.
-        limit: The maximum number of tools.
-        bundled: Whether the glossaries that come with hikidashi say what is a word of grammar.
-    """
+def preferring_named(rows: Rows, query: str, ranking: Ranking, limit: int) -> Ranking:
+    """`ranking` with the tools that `query` names first; where it names none, perhaps a part of a name."""
     named = rows.named_by(query)
-    is_certain = judgement.hits and not judgement.doubt and not judgement.is_by_meaning
-    if not named and (is_identifier(query) or not is_certain):
-        judgement = _with_part_of_name(rows, query, judgement, limit, bundled=bundled)
-    return judgement.preferring(named)
+    is_certain = ranking.hits and not ranking.doubt and not ranking.is_by_meaning
+    if not named and (is_identifier(query) or not is_certain) and query.casefold() not in FUNCTION:
+        return _with_part_of_name(rows, query, ranking, limit)
+    return ranking.preferring(named)
 
 
-def _with_part_of_name(rows: Rows, query: str, judgement: Judgement, limit: int, *, bundled: bool) -> Judgement:
-    """`judgement` with the tools whose name contains `query` first."""
-    if bundled and is_grammar(query):
-        return judgement
+def _with_part_of_name(rows: Rows, query: str, ranking: Ranking, limit: int) -> Ranking:
+    """`ranking` with the tools whose name contains `query` first."""
     named, is_sure = rows.named_with(query)
     if is_sure:
-        return judgement.preferring(named[:limit])
+        return ranking.preferring(named[:limit])
     # The encoder reads a piece of a name as near to that name: such nearness is spelling, not meaning.
-    is_spelling = judgement.is_by_meaning and judgement.hits[0][0] in named
-    if judgement.hits and not is_spelling:
-        return judgement
-    return Judgement([(number, 1.0) for number in named[:limit]], f"Only a piece of a word in its name is {query!r}.")
+    is_spelling = ranking.is_by_meaning and ranking.hits[0].number in named
+    if ranking.hits and not is_spelling:
+        return ranking
+    return Ranking([Hit(number, 1.0) for number in named[:limit]], f"Only a piece of a word in its name is {query!r}.")
 
 
 def _by_name(entry: Entry) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...common.unicode import well_formed
 from ...errors import MissingExtra, ToolSearchError
 from .embeddings import Embedder
+from .question import clauses_of
 from .vector_cache import VectorCache
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-__all__ = ["Matrix", "StoredVectors", "VectorIndex", "Vectorizer", "clauses_of", "key_of"]
+__all__ = ["Matrix", "StoredVectors", "VectorIndex", "Vectorizer", "key_of"]
 
 # On disk, little-endian half precision: half the size of float32, and no similarity changes by more than .0005. In
 # memory float32, since products of half precision numbers take many times as long.
@@ -128,8 +128,8 @@ def _numpy() -> Any:
         raise MissingExtra("numpy") from error
 
 
-# Of the gap between the best similarity of a clause and that of the question: what a clause is raised by, so that of
-# two wishes the one that is put less clearly finds its tool too.
+# Of the gap between the best similarity of a clause and the best of all: what a clause is raised by, so that of two
+# wishes the one that is put less clearly finds its tool too. 0 and 1 find .7 points less on the sets with such tasks.
 _RAISED = 0.5
 
 
@@ -183,31 +183,25 @@ class VectorIndex:
         self._matrix, self.numbers, self._used = None, set(), 0
         self.insert(rows)
 
-    def similar(self, vectors: Matrix, limit: int, others: Iterable[int]) -> dict[int, list[float]]:
-        """The `limit` tools nearest to any of the vectors, nearest first, and then `others`.
+    def similar(self, vectors: Matrix, limit: int, others: Iterable[int]) -> dict[int, float]:
+        """The `limit` tools nearest to any of the vectors, nearest first, and then `others`, with their similarity.
 
-        Each with its similarity to every vector. Of several vectors, each is raised by a part of what it lacks to the
-        nearest. There must be at least one tool, and `others` must be among the tools.
+        There must be at least one tool, and `others` must be among the tools.
         """
         assert self._matrix is not None
         numpy, used = self._numpy, self._used
         # Not `@`: BLAS would start threads for it, which on a busy machine takes 8 ms instead of .5.
         rows = self._matrix[:used]
-        of_each = _raised([numpy.einsum("ij,j->i", rows, vector) for vector in vectors])
-        similarities: Matrix = of_each[0] if len(of_each) == 1 else numpy.max(of_each, axis=0)
+        of_each = [numpy.einsum("ij,j->i", rows, vector) for vector in vectors]
+        best = max(float(one.max()) for one in of_each)
+        similarities: Matrix = numpy.max([one + _RAISED * (best - float(one.max())) for one in of_each], axis=0)
         # Rows of removed tools may be among the nearest: take as many more as there are.
         few = min(limit + used - len(self.numbers), used)
         places = numpy.argpartition(-similarities, few - 1)[:few]
         nearest = places[numpy.lexsort((places, -similarities[places]))]
-        best = [place for place in nearest.tolist() if place in self.numbers][:limit]
-        best += sorted(set(others).difference(best))
-        return dict(zip(best, numpy.stack([one[best] for one in of_each], axis=1).tolist(), strict=True))
-
-
-def _raised(of_each: list[Matrix]) -> list[Matrix]:
-    """The similarities to several vectors, each raised by a part of what its best lacks to the best of all."""
-    best = [float(one.max()) for one in of_each]
-    return [one + _RAISED * (max(best) - its) for one, its in zip(of_each, best, strict=True)]
+        found = [place for place in nearest.tolist() if place in self.numbers][:limit]
+        found += sorted(set(others).difference(found))
+        return dict(zip(found, similarities[found].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,21 +235,3 @@ class StoredVectors:
         """The tool at each place of `order`, its number so far, gets that place as its number."""
         rows = {place: self.rows[number] for place, number in enumerate(order) if number in self.rows}
         return StoredVectors(self.model, rows)
-
-
-# The wishes in a question: `find a hotel and tell Ann` has two, and one vector would be near to neither.
-_MOST = 5
-_SHORTEST = 3  # words
-_BETWEEN = re.compile(
-    r"(?<=[.!?;。！？])\s+|;\s*|\n+"
-    r"|,?\s+(?:and|then|also|plus|as well as)\s+"
-    r"|,\s+(?=(?:please|then|also|can|could|would|i|we|find|get|show|give|list|check|what|how|which|who|when|where|tell)\b)",
-    re.IGNORECASE,
-)
-
-
-def clauses_of(question: str) -> list[str]:
-    """The clauses of a question that has several, without those of one or two words; else an empty list."""
-    parts = [part.strip(" ,.;!") for part in _BETWEEN.split(question)]
-    clauses = [part for part in dict.fromkeys(parts) if len(part.split()) >= _SHORTEST]
-    return clauses[:_MOST] if len(parts) > 1 else []
