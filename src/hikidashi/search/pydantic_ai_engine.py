@@ -19,6 +19,7 @@ from .answers import Shown
 from .catalog import MAX_LIMIT, Ranker, ToolCatalog
 from .engine.entry import Entry, entry_of
 from .log import ConversationRecord
+from .message import text_of
 from .options import CheckedOptions
 from .preload import MessageSearch, Preloader
 from .search_tools import Found, search_with
