@@ -36,7 +36,7 @@ class Lexical:
 
     def wait_for_index(self) -> None:
         """Wait until the index is built, as a search would."""
-        self.catalog.reads_as_statement("anything")
+        self.catalog.search("anything", by_meaning=False)
 
     def search(self, query: str, limit: int) -> list[str]:
         """The names of the best tools, best first."""

@@ -163,7 +163,6 @@ STEPS: dict[str, Step] = {
     "search": answers,
     "pattern": lambda catalog: [match.name for match in catalog.search_regex("mail_")],
     "version": lambda catalog: catalog.version,
-    "statement": lambda catalog: catalog.reads_as_statement("she never liked that colour"),
 }
 
 

@@ -246,22 +246,29 @@ class ToolCatalog:
     def _ranked(self, query: str, limit: int, *, by_meaning: bool = True) -> Generator[tuple[Ranking, Question]]:
         """The best tools for a question, and how it was read; with the lock held."""
         plain = unicodedata.normalize("NFKC", query)  # full-width letters are read as others; names are as they are
-        question = self._read(plain)
-        is_read = by_meaning and question.has_words and self._meanings is not None and self._meanings.reads(plain)
-        meanings = self._meanings if is_read else None
-        vectors = None if meanings is None else meanings.question(question.text, self._seen)
+        meanings = self._meanings if by_meaning else None
+        question = self._read(plain, meanings)
+        vectors = None
+        if meanings is not None and question.has_words and meanings.reads(plain):
+            vectors = meanings.question(question.text, self._seen)
         with self._indexed() as index:
             if question.version != index.version:
-                question = self._read(plain)
+                question = self._read(plain, meanings)
             meaning = None
             if meanings is not None and vectors is not None and meanings.has_all(index.version):
                 meaning = meanings.of(vectors)
             ranking = rank(question, index, limit, meaning)
             yield preferring_named(self._rows, query, ranking, limit), question
 
-    def _read(self, query: str) -> Question:
+    def _read(self, query: str, meanings: Meanings | None) -> Question:
         with self._indexed():
-            return read_question(query, self._lexical.vocabulary, own=self._glossary, with_synonyms=self._bundled)
+            return read_question(
+                query,
+                self._lexical.vocabulary,
+                own=self._glossary,
+                with_synonyms=self._bundled,
+                is_word=_knows_nothing if meanings is None else meanings.knows,
+            )
 
     @contextmanager
     def _indexed(self) -> Generator[Index]:
@@ -400,3 +407,7 @@ class ToolCatalog:
         if self._snapshot is None or self._snapshot[0] != self._lexical.version:
             self._snapshot = self._lexical.version, self._rows.snapshot()
         return self._snapshot
+
+
+def _knows_nothing(_: str) -> bool:
+    return False

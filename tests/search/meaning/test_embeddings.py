@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from hikidashi.search.engine.fusion import fused
 
 from hikidashi.errors import MissingExtra, ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
-from hikidashi.search.engine.fusion import fused
 from hikidashi.search.engine.vector_cache import VectorCache
 
 CONCEPTS = {

@@ -71,10 +71,9 @@ ToolCatalog(ranker="hybrid").ready()
 list(catalog), catalog.names, catalog.search_regex("mail"), catalog.search("select:send_mail")
 catalog.save(sys.argv[1])
 loaded = ToolCatalog.load(sys.argv[1])
-heavy = {"onnxruntime", "numpy", "tokenizers"}
-before = heavy & sys.modules.keys()
+before = {"numpy", "hikidashi_encoder.network"} & sys.modules.keys()
 loaded.search("post a letter")
-print(sorted(before), "onnxruntime" in sys.modules)
+print(sorted(before), "hikidashi_encoder.network" in sys.modules)
 """
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "tools")], capture_output=True, text=True, check=True
@@ -86,7 +85,7 @@ print(sorted(before), "onnxruntime" in sys.modules)
 def test_an_encoder_without_what_it_needs_is_warned_of_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setitem(sys.modules, "numpy", None)
     catalogs = [ToolCatalog(TOOLS), ToolCatalog(TOOLS)]
     with caplog.at_level(logging.WARNING, "hikidashi"):
         for catalog in catalogs:
@@ -94,9 +93,9 @@ def test_an_encoder_without_what_it_needs_is_warned_of_once(
         assert all(catalog.ready() for catalog in catalogs)
     assert [catalog.ranker for catalog in catalogs] == ["lexical"] * 2
     (warning,) = [record.getMessage() for record in caplog.records]
-    assert "`onnxruntime` is not installed. Run: pip install hikidashi" in warning
+    assert "`numpy` is not installed. Run: pip install hikidashi" in warning
     assert "HIKIDASHI_RANKER=lexical" in warning
-    with pytest.raises(MissingExtra, match="onnxruntime"):
+    with pytest.raises(MissingExtra, match="numpy"):
         ToolCatalog(TOOLS, ranker="hybrid")
 
 
@@ -104,13 +103,10 @@ def test_an_encoder_without_what_it_needs_is_warned_of_once(
 def test_a_damaged_encoder_is_warned_of_or_refused(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def damaged(*_: object, **__: object) -> None:
-        raise RuntimeError("[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : Protobuf parsing failed.")
-
-    monkeypatch.setattr("onnxruntime.InferenceSession", damaged)
+    monkeypatch.setattr("hikidashi_encoder._WEIGHTS", "missing.npz")
     with caplog.at_level(logging.WARNING, "hikidashi"):
         assert ToolCatalog(TOOLS).search("a new ticket")[0].name == "open_ticket"
     assert "pip install --force-reinstall hikidashi-encoder" in caplog.text
-    with pytest.raises(ToolSearchError, match=r"INVALID_PROTOBUF.*force-reinstall") as caught:
+    with pytest.raises(ToolSearchError, match=r"missing\.npz is missing.*force-reinstall") as caught:
         ToolCatalog(TOOLS, ranker="hybrid")
     assert caught.value.code == "unavailable"

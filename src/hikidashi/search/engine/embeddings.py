@@ -20,7 +20,7 @@ from .entry import Entry
 
 __all__ = ["RANKER_VARIABLE", "Embed", "Embedder", "Ranker", "chosen", "default_embedder", "embedder_of", "text_of"]
 
-_FLOOR = 0.4  # of the default model: from here on, talk is as seldom taken for a question as by words alone
+_FLOOR = 0.38  # of the default model: as many questions that a tool serves are below as others are above
 _MOST_LETTERS = 220  # characters of a description: its beginning says what the tool does, and models read 64 tokens
 _MOST_ARGUMENTS = 12
 _BETWEEN_WORDS = re.compile(r"[_\-./:\s]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -44,6 +44,8 @@ class Embedder:
     """The similarity from which a tool is about the question even if they share no word."""
     request: Callable[[Any], Any] | None = None
     """Vectors of questions to the probabilities that each asks for something rather than tells; None if unknown."""
+    knows: Callable[[str], bool] | None = None
+    """Whether the model has a word as a whole, so that it is no misspelling; None if unknown."""
     cache: Path | None = None
     """The file in which vectors are cached; None for one in the user's cache folder."""
 
@@ -79,7 +81,7 @@ def _loaded() -> Embedder | HikidashiError:
         missing = MissingExtra((error.name or ENCODER).partition(".")[0])
         missing.__cause__ = error
         return missing
-    except Exception as error:  # of ONNX Runtime or of the tokenizer, which have classes of their own
+    except Exception as error:  # a file of the model is missing or damaged
         broken = ToolSearchError(
             "unavailable",
             f"The encoder cannot be loaded ({type(error).__name__}: {error!s:.200}). "
@@ -89,11 +91,18 @@ def _loaded() -> Embedder | HikidashiError:
         return broken
     adapter = load_adapter(package.ID)
     return Embedder(
-        embed=lambda texts: _encoder().embed(texts),
-        question=None if adapter is None else lambda texts: adapter(_encoder().embed(texts)),
+        embed=lambda texts: _encoder().tools(texts),
+        question=lambda texts: _questions(texts) if adapter is None else adapter(_questions(texts)),
+        request=lambda vectors: _encoder().is_request(vectors),
+        knows=lambda word: _encoder().knows(word),
         id=package.ID,
+        multilingual=True,
         floor=_FLOOR,
     )
+
+
+def _questions(texts: list[str]) -> Any:
+    return _encoder().questions(texts)
 
 
 @cache

@@ -46,7 +46,7 @@ class Glossary:
             if is_unspaced(folded):
                 self._unspaced[folded] = tuple(others)
             elif key := _stems(spaced_words(folded)):
-                self._phrases[key] = tuple(others)
+                self._phrases[key] = self._phrases.get(key, ()) + tuple(others)  # `book` and `books` are one
         self._longest = max(map(len, self._phrases), default=0)
         longest_first = sorted(self._unspaced, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")

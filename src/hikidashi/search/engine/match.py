@@ -130,7 +130,7 @@ def _words(question: Question, index: Index, entry: EntryOf) -> dict[str, str]:
         state = f"in {number:,} tool{'' if number == 1 else 's'}"
         if term in question.values:
             state += ", read as a value: a tool need not have it"
-        there = _text_with(term, entry(index.first_with(term))) if term in question.others else ""
+        there = _text_with(term, entry(index.first_with(term))) if term in question.guesses else ""
         words[question.shown(term, there)] = state
     for word in question.missing:
         if not is_inflection(word):

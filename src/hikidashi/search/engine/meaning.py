@@ -88,6 +88,11 @@ class Meanings:
         """Whether the model reads the language of `text`."""
         return self._embedder is None or self._embedder.multilingual or not is_unspaced(text)
 
+    def knows(self, word: str) -> bool:
+        """Whether the model has a word as a whole, so that it is no misspelling."""
+        knows = None if self.is_off else self._guarded(lambda: self._loaded().embedder.knows)
+        return knows is not None and knows(word)
+
     def has_all(self, version: int) -> bool:
         """Whether every tool of this version of the catalogue has its vector."""
         return version == self._version and not self.is_off

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
-from .analyzer import Analyzer, is_request, share_of_word, spelling
+from .analyzer import Analyzer, is_request, is_unspaced, share_of_word, spelling
 from .entry import Entry
 from .glossary import Found, Glossary, synonyms
 from .index import Index, Vocabulary
@@ -16,6 +18,7 @@ __all__ = ["Question", "clauses_of", "literals", "read_question", "without_liter
 # A synonym counts little beside a word that some tool has, and more in place of one that none has.
 _CORRECTED = 0.7
 _OWN = 0.7
+_IN_PHRASE = 0.6  # for `running` in `running out of space`
 _BESIDE = 0.2
 _IN_PLACE = 0.5
 # File names, addresses, quotations: values, but their words say something about what is wanted.
@@ -23,6 +26,9 @@ _IN_LITERAL = 0.3
 _SHORT = 10  # terms: in a longer question, synonyms for words that tools have do more harm than good
 
 _VALUE = re.compile(r"\d|[^\W_][._][^\W_]")  # numbers, dates, identifiers, addresses, names of files
+
+
+Guess = Literal["glossary", "corrected", "synonym"]
 
 
 @dataclass(slots=True)
@@ -37,9 +43,10 @@ class Question:
     """The token of the question that each term comes from."""
     missing: list[str] = field(default_factory=list[str])
     """The words that no tool has in any form. Names and numbers are left out: they are values."""
-    others: dict[str, str] = field(default_factory=dict[str, str])
-    """The terms that are not the question's own, with what they are: a word of the user's glossary, or `""` for a
-    synonym or a corrected spelling, which is shown as the tool has it."""
+    guesses: dict[str, Guess] = field(default_factory=dict[str, Guess])
+    """What the terms are that are not the question's own."""
+    glossed: dict[str, str] = field(default_factory=dict[str, str])
+    """The words of the user's glossary, by term."""
     values: set[str] = field(default_factory=set[str])
     """The terms that are values, such as names and numbers: a tool need not have them."""
     version: int = 0
@@ -52,14 +59,14 @@ class Question:
 
     def ideal(self, index: Index) -> float:
         """The score by words of a tool that has every word of the question in its name."""
-        known = sum(
-            weight * share_of_word(term) * index.idf(term)
-            for term, weight in self.weights.items()
-            if term not in self.others and term not in self.values
-        )
-        corrected = {self.sources[term]: index.idf(term) for term in self.weights if self.others.get(term) == ""}
+        words: dict[str, float] = {}
+        for term, weight in self.weights.items():
+            guess = self.guesses.get(term)
+            if term not in self.values and guess != "synonym":
+                word = term if guess is None else self.sources[term]  # of several guesses for a word, one counts
+                words[word] = max(words.get(word, 0.0), weight * share_of_word(term) * index.idf(term))
         missing = sum(map(share_of_word, self.missing)) * index.idf_at(0)
-        return (known + _CORRECTED * sum(corrected.values()) + missing) * index.saturation
+        return (sum(words.values()) + missing) * index.saturation
 
     def words_in(self, entry: Entry) -> dict[str, tuple[str, ...]]:
         """The words of the question that match, by field of a tool; `送信→send` for another word of a glossary."""
@@ -76,14 +83,19 @@ class Question:
 
     def shown(self, term: str, there: str = "") -> str:
         """The word of the question that `term` comes from, and what it became; `there` is the token of a tool."""
-        if term not in self.others:
+        if term not in self.guesses:
             return spelling(term, self.sources[term])
-        became = self.others[term] or (spelling(term, there) if there else "")
+        became = self.glossed.get(term) or (spelling(term, there) if there else "")
         return f"{self.sources[term]}→{became}" if became else self.sources[term]
 
 
 def read_question(
-    text: str, vocabulary: Vocabulary, *, own: Glossary | None = None, with_synonyms: bool = True
+    text: str,
+    vocabulary: Vocabulary,
+    *,
+    own: Glossary | None = None,
+    with_synonyms: bool = True,
+    is_word: Callable[[str], bool] = lambda word: False,
 ) -> Question:
     """The distinct terms of `text` with their weights; polite phrases are dropped unless there is nothing else.
 
@@ -92,6 +104,7 @@ def read_question(
         vocabulary: The terms that some tool has.
         own: A glossary of the user's.
         with_synonyms: Whether everyday words also stand for the words that tools have for them.
+        is_word: Whether a word is spelled right, though no tool has it: not `sense` for `send`.
     """
     analyzer = vocabulary.analyzer
     sources = analyzer.sources(text)
@@ -114,12 +127,13 @@ def read_question(
                 question.values.add(term)
         elif term not in glossed and not is_value:
             word = spelling(term, source)
-            if term in has_synonym or not _add_corrections(question, term, word, vocabulary):
+            may_be_typo = term not in has_synonym and not is_word(word)
+            if not (may_be_typo and _add_corrections(question, term, word, vocabulary)):
                 question.missing.append(word)
-    question.text = _respelled(question)
+    question.text = _respelled(question, analyzer)
     _add_synonyms(question, similar, vocabulary, is_short=len(asked) <= _SHORT)
     # Words of the question itself come first in explanations.
-    question.weights = dict(sorted(question.weights.items(), key=lambda item: item[0] in question.others))
+    question.weights = dict(sorted(question.weights.items(), key=lambda item: item[0] in question.guesses))
     return question
 
 
@@ -138,7 +152,8 @@ def _add_glossary(question: Question, found: list[Found], vocabulary: Vocabulary
                 if term in vocabulary:
                     question.weights[term] = _OWN
                     question.sources[term] = one.word
-                    question.others[term] = spelling(term, piece)
+                    question.guesses[term] = "glossary"
+                    question.glossed[term] = spelling(term, piece)
 
 
 def _add_corrections(question: Question, term: str, word: str, vocabulary: Vocabulary) -> bool:
@@ -148,19 +163,21 @@ def _add_corrections(question: Question, term: str, word: str, vocabulary: Vocab
         if guess not in question.weights:
             question.weights[guess] = _CORRECTED / len(guesses) ** 0.5
             question.sources[guess] = word
-            question.others[guess] = ""
+            question.guesses[guess] = "corrected"
     return bool(guesses)
 
 
-def _respelled(question: Question) -> str:
+def _respelled(question: Question, analyzer: Analyzer) -> str:
     """The text with corrections: of `sned`, an encoder reads pieces that are near to anything."""
-    guesses: dict[str, list[str]] = {}
-    for term, kind in question.others.items():
-        guesses.setdefault(question.sources[term], []).append(term if kind == "" else "")
+    corrected: dict[str, list[str]] = {}
+    for term, guess in question.guesses.items():
+        if guess == "corrected":
+            corrected.setdefault(question.sources[term], []).append(term)
     text = question.text
-    for word, terms in guesses.items():
-        if len(terms) == 1 and terms[0]:
-            text = re.sub(rf"\b{re.escape(word)}\b", terms[0], text, flags=re.IGNORECASE)
+    for word, terms in corrected.items():
+        if len(terms) == 1:
+            token = next((token for token, found in analyzer.items() if terms[0] in found.split()), terms[0])
+            text = re.sub(rf"\b{re.escape(word)}\b", spelling(terms[0], token), text, flags=re.IGNORECASE)
     return text
 
 
@@ -170,13 +187,15 @@ def _add_synonyms(question: Question, found: list[Found], vocabulary: Vocabulary
         own = [term for term in terms_of(one.word) if term in vocabulary]
         if own and not is_short:
             continue
+        if len(one.word.split()) > 1:
+            question.weights.update((term, _IN_PHRASE) for term in own if question.weights.get(term) == 1)
         others = dict.fromkeys(term for other in one.others for term in terms_of(other) if term in vocabulary)
         for term in others:
             if term not in question.weights:
                 weight = _BESIDE * min(1.0, idf(own[0]) / idf(term)) if len(own) == 1 else _IN_PLACE
                 question.weights[term] = weight
                 question.sources[term] = one.word
-                question.others[term] = ""
+                question.guesses[term] = "synonym"
 
 
 # Literal values: addresses, ids, paths, long numbers and quotations. They say what to work on, not what to do, and
@@ -248,16 +267,21 @@ def _is_literal(match: re.Match[str]) -> bool:
 # The wishes in a question: `find a hotel and tell Ann` has two, and one vector would be near to neither.
 _MOST = 5
 _SHORTEST = 3  # words
+_PER_CHARACTER = 3 / 4  # words, in a script without spaces
 _BETWEEN = re.compile(
-    r"(?<=[.!?;])\s+|(?<=[。！？；])|;\s*|\n+"
+    r"(?<=[.!?;])\s+|(?<=[。！？；])|;\s*|\n+|(?<=[てで])、|[、，,]?\s*(?:それから|そして|次に|然后|并且|接着|그리고)\s*"
     r"|,?\s+(?:and|then|also|plus|as well as)\s+"
     r"|,\s+(?=(?:please|then|also|can|could|would|i|we|find|get|show|give|list|check|what|how|which|who|when|where|tell)\b)",
     re.IGNORECASE,
 )
 
 
-def clauses_of(question: str) -> list[str]:
-    """The clauses of a question that has several, without those of one or two words; else an empty list."""
-    parts = [part.strip(" ,.;!") for part in _BETWEEN.split(question)]
-    clauses = [part for part in dict.fromkeys(parts) if len(part.split()) >= _SHORTEST]
+def clauses_of(question: str, shortest: int = _SHORTEST) -> list[str]:
+    """The clauses of a question that has several, without those of fewer than `shortest` words; else an empty list."""
+    parts = [part.strip(" ,.;!、，。；") for part in _BETWEEN.split(question)]
+    clauses = [part for part in dict.fromkeys(parts) if _words_in(part) >= shortest]
     return clauses[:_MOST] if len(parts) > 1 else []
+
+
+def _words_in(text: str) -> int:
+    return int(len(text) * _PER_CHARACTER) if is_unspaced(text) else len(text.split())
