@@ -19,7 +19,9 @@ def test_the_data_has_no_faults_and_the_size_that_is_stated() -> None:
     )
     assert done.stdout.endswith("no faults\n"), done.stdout[-2_000:] + done.stderr
     counted = re.search(
-        r"(\d+) servers, (\d+) tools, (\d+) questions\n.*; (\d+) negatives\n(\d+) tasks.*\n(.*)", done.stdout
+        r"(\d+) servers, (\d+) tools, (\d+) questions\n.*; (\d+) negatives\n(\d+) tasks.*\n(.*)\n"
+        r"(\d+) questions to train with in 8 other languages, (\d+) utterances of talk",
+        done.stdout,
     )
     assert counted is not None
     servers, tools, questions, negatives, tasks = (f"{int(number):,}" for number in counted.groups()[:5])
@@ -29,6 +31,8 @@ def test_the_data_has_no_faults_and_the_size_that_is_stated() -> None:
     assert f"{negatives} utterances" in stated
     assert f"{tasks} tasks" in stated
     assert f"{foreign} questions in" in stated
+    assert f"{counted[7]} everyday questions" in stated
+    assert f"{counted[8]} utterances of talk" in stated
 
 
 @pytest.mark.parametrize(

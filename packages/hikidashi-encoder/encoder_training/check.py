@@ -13,9 +13,11 @@ from .server_files import (
     duplicates,
     faults,
     foreign_faults,
+    read_asked,
     read_foreign,
     read_negatives,
     read_servers,
+    read_talk,
 )
 from .task_files import ACROSS, read_tasks, task_faults
 
@@ -31,6 +33,7 @@ def check(folder: Path = PACKAGE / "data") -> int:
         servers = read_servers(folder / "servers")
         tasks = read_tasks(folder / "tasks")
         foreign = read_foreign(foreign_path) if foreign_path.exists() else []
+        asked, talk = read_asked(folder / "asked"), read_talk(folder / "talk")
     except FormatError as error:
         print(error)
         return 1
@@ -51,7 +54,10 @@ def check(folder: Path = PACKAGE / "data") -> int:
     languages = Counter(question.language for question in foreign)
     print("in other languages:", " ".join(f"{language} {languages[language]}" for language in LANGUAGES))
 
+    print(f"{len(asked)} questions to train with in {len({one.language for one in asked})} other languages,", end=" ")
+    print(f"{sum(map(len, talk.values()))} utterances of talk")
+
     found = [fault for server in servers for fault in faults(server)] + duplicates(servers, negatives)
-    found += foreign_faults(foreign, servers) + task_faults(tasks, servers)
+    found += foreign_faults([*foreign, *asked], servers) + task_faults(tasks, servers)
     print("\n".join(found) or "no faults")
     return bool(found)

@@ -7,9 +7,10 @@ A file ``servers/<server>.txt`` is one server::
     m create github issue
     s look for a report and if there is none write one up -> search_issues
 
-``negatives.txt`` holds one utterance per line that no tool serves. ``asked_in_other_languages.txt`` is a test set, not
-for training: ``<server>/<tool>``, a language code and a question on each line, with tabs between, and comments that
-begin with ``#``.
+``negatives.txt`` and ``talk/<language>.txt`` hold one utterance per line that no tool serves.
+``asked/<language>.txt`` has questions in that language: ``<server>/<tool>``, a tab and a question on each line.
+``asked_in_other_languages.txt`` is a test set, not for training: ``<server>/<tool>``, a language code and a question on
+each line, with tabs between, and comments that begin with ``#``.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Foreign:
-    """A question in another language than English, for testing alone."""
+    """A question in another language than English."""
 
     server: str
     tool: str
@@ -146,6 +147,24 @@ def read_foreign(path: Path) -> list[Foreign]:
             raise FormatError(f"{where}: not <server>/<tool> and one of {', '.join(LANGUAGES)}: {line!r}")
         found.append(Foreign(server, tool, parts[1], parts[2]))
     return found
+
+
+def read_asked(folder: Path) -> list[Foreign]:
+    """The questions in other languages that are for training; FormatError names the first line that is wrong."""
+    found: list[Foreign] = []
+    for path in sorted(folder.glob("*.txt")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            place, _, text = line.partition("\t")
+            server, _, tool = place.partition("/")
+            if not tool or not text or line != line.strip():
+                raise FormatError(f"asked/{path.name}:{number}: not <server>/<tool>, a tab and a question: {line!r}")
+            found.append(Foreign(server, tool, path.stem, text))
+    return found
+
+
+def read_talk(folder: Path) -> dict[str, list[str]]:
+    """The utterances that no tool serves, by language."""
+    return {path.stem: read_negatives(path) for path in sorted(folder.glob("*.txt"))}
 
 
 def folded(text: str) -> str:

@@ -1,11 +1,10 @@
-"""The labelled public sets that the encoder is trained and measured on: where they come from, and their licences."""
+"""The public sets that the encoder is measured on, and one that it is trained with: their sources and licences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-
-from .sets import PUBLIC
 
 __all__ = ["SOURCES", "Source", "missing_sets", "needed"]
 
@@ -32,10 +31,10 @@ SOURCES = {
 }
 
 
-def missing_sets(folder: Path, *, labelled_only: bool = False) -> list[str]:
-    """The names of the sets that are not in `folder`, or not whole."""
-    names = PUBLIC if labelled_only else SOURCES
-    return [name for name in names if not all((folder / name / file).is_file() for file in SOURCES[name].files)]
+def missing_sets(folder: Path, names: Iterable[str] | None = None) -> list[str]:
+    """Those of these sets (of all, if None) that are not in `folder`, or not whole."""
+    wanted = SOURCES if names is None else names
+    return [name for name in wanted if not all((folder / name / file).is_file() for file in SOURCES[name].files)]
 
 
 def needed(folder: Path, missing: list[str]) -> str:
