@@ -46,6 +46,10 @@ class Tokenizer:
                 break
         return [*found[: most + 1], _END]
 
+    def has(self, word: str) -> bool:
+        """Whether a word is one piece."""
+        return "▁" + word in self._numbers
+
     def _cut(self, word: str) -> tuple[int, ...]:
         numbers, scores, longest = self._numbers, self._scores, self._longest
         size = len(word)
