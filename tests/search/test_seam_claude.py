@@ -76,7 +76,7 @@ async def test_the_model_sees_two_tools_and_no_request_grows_with_the_catalogue(
     for count in (50, 10_000):
         server = messages_server(
             [
-                call("search_tools", {"query": "メールを送る"}),
+                call("search_tools", {"query": "send a mail to somebody"}),
                 call("call_tool", {"name": "send_mail", "arguments": {"to": "Ada"}}),
                 say("done"),
             ]
@@ -91,7 +91,7 @@ async def test_the_model_sees_two_tools_and_no_request_grows_with_the_catalogue(
             '{"name":"send_mail","description":"Send a mail to somebody.",' in server.requests[1].tool_result_texts[0]
         )
         assert server.requests[2].tool_result_texts[0].startswith("sent to Ada")
-        assert (heard.searches, heard.calls) == ([("メールを送る", "words", ["send_mail"])], ["send_mail"])
+        assert (heard.searches, heard.calls) == ([("send a mail to somebody", "words", ["send_mail"])], ["send_mail"])
         sizes.append([request.size for request in server.requests])
     assert sizes[0] == sizes[1]
 

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from .catalog import ToolCatalog
-from .engine.analyzer import FUNCTION, REQUEST, Analyzer, fold
+from .engine.analyzer import FUNCTION, REQUEST, Analyzer, fold, stem
 from .engine.entry import entry_of
 from .engine.index import Index, Vocabulary
 from .engine.question import read_question
@@ -34,6 +34,21 @@ _WORD = re.compile(
     "|[^\\W\\d_\u0e00-\u0e7f\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,40}"
 )
 
+
+# Words that come with any question: generic verbs and nouns of tools, times and numbers.
+_ANY_QUESTION_WORDS = """
+    add build call change check contain create current data delete detail display do edit example execute fetch
+    find generate get handle help include information item list look manage modify need obtain offer perform
+    provide put remove request result retrieve return run save search set show start stop support update use user
+    value view
+    day days night nights morning evening afternoon noon midnight week weeks month months year years hour hours
+    minute minutes moment today tomorrow yesterday tonight now soon late later early always never often sometimes
+    ago forever age time times monday tuesday wednesday thursday friday saturday sunday january february march
+    april june july august september october november december
+    zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand
+    million dozen first second third last next twice half several few pair
+"""
+_ANY_QUESTION = frozenset(map(stem, _ANY_QUESTION_WORDS.split()))
 
 _MOST_LISTED = 100
 _ORDER: tuple[FoundBy | None, ...] = ("search", "nothing", None, "preload", "listed")
@@ -337,13 +352,13 @@ class _Wording:
         return not self._looked_up[word].isdisjoint(self._of_tool[tool])
 
     def words(self, query: str) -> tuple[str, ...]:
-        """The distinct content words of a query."""
+        """The distinct content words of a query, without those of any question if it has others."""
         if query not in self._words:
             text = fold(query)
             found = (match for match in _WORD.finditer(text) if _PERSON.match(text, match.end()) is None)
             words = (match.group() for match in found)
             content = dict.fromkeys(word for word in words if word not in FUNCTION and word not in REQUEST)
-            self._words[query] = tuple(content)
+            self._words[query] = tuple(word for word in content if stem(word) not in _ANY_QUESTION) or tuple(content)
         return self._words[query]
 
 

@@ -68,7 +68,8 @@ class MessageSearch:
             except ToolSearchError as error:  # one part that cannot be searched for: `select:` with unknown names
                 logger.debug("%r was not searched for: %s", request, error)
                 continue
-            if matches and matches[0].confident and matches[0].probability >= _LIKELY:
+            best = next(iter(matches), None)
+            if best and (best.confident or best.nearness is None) and best.probability >= _LIKELY:
                 rankings.append([match.name for match in matches])
         return rankings
 

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hikidashi.search.engine.fusion import fused
 
 from hikidashi.errors import MissingExtra, ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
@@ -405,13 +404,6 @@ def test_what_is_not_installed_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=rf"`{package}` is not installed.*pip install hikidashi"):
         ToolCatalog(TOOLS, ranker="hybrid", embed=embed)
-
-
-def test_fused_scores_are_stretched_and_weighted() -> None:
-    both = fused({1: 4.0, 2: 2.0}, {1: 0.1, 2: 0.5, 3: 0.9}, 0.4)
-    assert {number: one.score for number, one in both.items()} == pytest.approx({1: 0.6, 2: 0.5, 3: 0.4})
-    assert {number: one.by_meaning for number, one in both.items()} == pytest.approx({1: 0.0, 2: 0.2, 3: 0.4})
-    assert fused({}, {7: 0.5}, 0.4) == {7: (0.4, 0.4)}
 
 
 def test_small_talk_is_not_certain_however_near_a_tool_is() -> None:

@@ -97,4 +97,4 @@ print(catalog.ranker, len(ToolCatalog.load(sys.argv[1]).search("mail")))
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "tools")], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "lexical 5\n"
+    assert done.stdout == "lexical 3\n"

@@ -11,6 +11,7 @@ from .analyzer import Analyzer, is_request, is_unspaced, share_of_word, spelling
 from .entry import Entry
 from .glossary import Found, Glossary, synonyms
 from .index import Index, Vocabulary
+from .spelling import form_of
 
 __all__ = ["Question", "clauses_of", "literals", "read_question", "without_literals"]
 
@@ -130,7 +131,7 @@ def read_question(
             may_be_typo = term not in has_synonym and not is_word(word)
             if not (may_be_typo and _add_corrections(question, term, word, vocabulary)):
                 question.missing.append(word)
-    question.text = _respelled(question, analyzer)
+    question.text = _respelled(question)
     _add_synonyms(question, similar, vocabulary, is_short=len(asked) <= _SHORT)
     # Words of the question itself come first in explanations.
     question.weights = dict(sorted(question.weights.items(), key=lambda item: item[0] in question.guesses))
@@ -167,7 +168,7 @@ def _add_corrections(question: Question, term: str, word: str, vocabulary: Vocab
     return bool(guesses)
 
 
-def _respelled(question: Question, analyzer: Analyzer) -> str:
+def _respelled(question: Question) -> str:
     """The text with corrections: of `sned`, an encoder reads pieces that are near to anything."""
     corrected: dict[str, list[str]] = {}
     for term, guess in question.guesses.items():
@@ -176,8 +177,7 @@ def _respelled(question: Question, analyzer: Analyzer) -> str:
     text = question.text
     for word, terms in corrected.items():
         if len(terms) == 1:
-            token = next((token for token, found in analyzer.items() if terms[0] in found.split()), terms[0])
-            text = re.sub(rf"\b{re.escape(word)}\b", spelling(terms[0], token), text, flags=re.IGNORECASE)
+            text = re.sub(rf"\b{re.escape(word)}\b", form_of(terms[0], word), text, flags=re.IGNORECASE)
     return text
 
 

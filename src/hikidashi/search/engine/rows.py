@@ -202,7 +202,10 @@ class Rows:
         key = name_key(part)
         if len(key) < _MIN_PART or len(part.split()) != 1:
             return [], True
-        names = sorted((name for known, names in self._keys().items() if key in known for name in names), key=len)
+        names = sorted(
+            (name for known, names in self._keys().items() if key in known for name in names),
+            key=lambda name: (len(name), self.numbers[name]),
+        )
         is_sure = len(key) >= _SURE_PART or not key.isascii() or is_identifier(part)
         if not is_sure:
             letters = r"[\W_]*".join(key)

@@ -86,6 +86,12 @@ class Speller:
         return letters
 
 
+def form_of(term: str, word: str) -> str:
+    """The form of a stem that `word` is nearest to: of `invoic`, `invoice` for `invoce`."""
+    forms = [form for suffix in _SUFFIXES if (form := term + suffix) == term or stem(form) == term]
+    return min(forms, key=lambda form: (_distance(word, form, len(word)), len(form)))
+
+
 def _swapped(word: str, known: Container[str]) -> list[str]:
     """Those of `known` that `word` is with two neighbouring letters swapped: `send` for `sned`."""
     forms = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
