@@ -84,7 +84,7 @@ def by_words(catalog: type[ToolCatalog] = ToolCatalog) -> ToolCatalog:
 
 
 DRAWER = load(SHIPPED).tools
-CLOSE = "nobody uses #summer-party any more, close it"
+CLOSE = "please close the channel #summer-party, close it for good"
 
 
 def drawer() -> list[Tool]:

@@ -153,7 +153,7 @@ def test_words_that_only_talk_has_are_no_evidence_of_meaning() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        *("zzz qqq", "zzz", "asdf ghjk", "xyzzy plugh", "qwrtp", "pgsqc", "bsftq", "sggw mswkfql"),
+        *("zzz qqq", "zzz", "asdf ghjk", "xyzzy plugh", "qwrtp", "bsftq", "sggw mswkfql"),
         *("quantum chromodynamics", "ゔぁゎ", "lorem ipsum dolor sit amet"),
     ],
 )

@@ -57,7 +57,7 @@ def names(catalog: ToolCatalog, query: str) -> list[str]:
 
 
 def test_a_tool_is_found_that_shares_no_word_with_the_question(model: Model) -> None:
-    assert ToolCatalog(TOOLS, glossary=False).search("will I need an umbrella") == []
+    assert ToolCatalog(TOOLS, ranker="lexical", glossary=False).search("will I need an umbrella") == []
     assert names(ToolCatalog(TOOLS, ranker="hybrid", embed=model), "will I need an umbrella") == ["get_weather"]
 
 
@@ -79,7 +79,7 @@ def test_words_and_meaning_count_together(model: Model) -> None:
     catalog = ToolCatalog(TOOLS, ranker="hybrid", embed=model)
     matches = catalog.search("send correspondence")
     assert matches[0].name == "send_mail"
-    assert matches[0].score == pytest.approx(1.0)
+    assert matches[0].score == pytest.approx(1.3, abs=0.01)  # a similarity of 1, and .3 for all of the words
     assert matches[0].why == {"name": ("send",), "description": ("send",)}
 
 
@@ -88,26 +88,18 @@ def test_neither_words_nor_meaning_gives_nothing(model: Model) -> None:
 
 
 def test_meaning_makes_a_match_certain_and_words_alone_may_not(model: Model) -> None:
-    told = "he whispered so sadly that the mail was late"
+    asked = "is there any late correspondence"
     sure = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, floor=0.1))
     unsure = ToolCatalog(TOOLS, ranker="hybrid", embed=Embedder(embed=model, floor=2.0))
-    asked = "is there any late correspondence"
-    assert [match.confident for match in sure.search(asked)] == [True]
-    assert unsure.search(asked) == []
-    for catalog in (sure, unsure):  # a statement is near to the tools it is about, but asks for none
-        assert {match.confident for match in catalog.search(told)} == {False}
-        assert len(catalog.search(told)) <= 3
-    assert unsure.search(told)[0].doubt.endswith("rather than a request, and no tool is near in meaning.")
+    assert sure.search(asked)[0].confident
+    assert not any(match.confident for match in unsure.search(asked))
 
 
-def test_a_question_in_a_script_the_model_does_not_know_is_read_in_english(model: Model) -> None:
-    japanese = {"name": "天気予報", "description": "明日の天気"}
-    catalog = ToolCatalog([*TOOLS, japanese], ranker="hybrid", embed=model)
-    assert names(catalog, "明日の天気")[0] == "天気予報"
-    assert model.asked[-1] == "tomorrow weather forecast"
-    many = ToolCatalog([*TOOLS, japanese], ranker="hybrid", embed=Embedder(embed=model, multilingual=True))
-    assert names(many, "明日の天気")[0] == "天気予報"
-    assert "明日の天気" in model.asked
+def test_what_an_embedder_takes_for_talk_is_not_certain(model: Model) -> None:
+    told = "he whispered so sadly that the mail was late"
+    for probability, confident in ((0.99, True), (0.01, False)):
+        says = Embedder(embed=model, floor=0.95, request=lambda vectors, value=probability: [value] * len(vectors))
+        assert ToolCatalog(TOOLS, embed=says).search(told)[0].confident is confident
 
 
 def test_an_exact_name_comes_first_whatever_its_meaning(model: Model) -> None:
@@ -404,13 +396,6 @@ def test_what_is_not_installed_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=rf"`{package}` is not installed.*pip install hikidashi"):
         ToolCatalog(TOOLS, ranker="hybrid", embed=embed)
-
-
-def test_small_talk_is_not_certain_however_near_a_tool_is() -> None:
-    tools = [{"name": "love_quotes", "description": "Quotes about love."}]
-    catalog = ToolCatalog(tools, embed=Embedder(embed=lambda texts: [[1.0] for _ in texts], floor=0.5))
-    assert [match.confident for match in catalog.search("do you love me?")] in ([], [False])
-    assert [match.confident for match in catalog.search("romantic sayings")] == [True]
 
 
 def test_what_words_are_certain_of_is_shown_where_meaning_is_not(model: Model) -> None:

@@ -169,15 +169,21 @@ def _add_corrections(question: Question, term: str, word: str, vocabulary: Vocab
 
 
 def _respelled(question: Question) -> str:
-    """The text with corrections: of `sned`, an encoder reads pieces that are near to anything."""
-    corrected: dict[str, list[str]] = {}
+    """The text with corrections, and with the words of the user's glossary in English.
+
+    Of `sned`, an encoder reads pieces that are near to anything.
+    """
+    instead: dict[str, list[str]] = {}
     for term, guess in question.guesses.items():
+        word = question.sources[term]
         if guess == "corrected":
-            corrected.setdefault(question.sources[term], []).append(term)
+            instead.setdefault(word, []).append(form_of(term, word))
+        else:
+            instead.setdefault(word, [question.glossed[term]])
     text = question.text
-    for word, terms in corrected.items():
-        if len(terms) == 1:
-            text = re.sub(rf"\b{re.escape(word)}\b", form_of(terms[0], word), text, flags=re.IGNORECASE)
+    for word, forms in instead.items():
+        if len(forms) == 1:  # of several corrections, none is sure; of several meanings, the first is the likeliest
+            text = re.sub(rf"\b{re.escape(word)}\b", forms[0], text, flags=re.IGNORECASE)
     return text
 
 
