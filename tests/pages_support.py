@@ -46,6 +46,8 @@ OUTPUT = ("Output", "出力")
 NOT_RUN = ("cat", "cd", "claude", "cp", "curl", "export", "git", "head", "jq", "npx", "pytest", "python", "tee")
 """Programs of others that a page may name without running them."""
 
+_AS_INSTALLED = {"HIKIDASHI_RANKER": ""}  # pages show what a user gets: by words and by meaning
+
 _BLOCK = re.compile(
     r'^(?P<indent> *)```(?P<language>\w+)(?: title="(?P<title>[^"\n]+)")?\n(?P<code>.*?)^(?P=indent)```$',
     re.MULTILINE | re.DOTALL,
@@ -138,7 +140,7 @@ def check_python(block: Block, start: Callable[[Script], MessagesServer], folder
     is_test = "def test_" in block.code
     name = block.title or ("test_block.py" if is_test else "block.py")
     _write({name: block.code}, folder)
-    environment = {**os.environ, **server.env(folder / "home")}
+    environment = {**os.environ, **_AS_INSTALLED, **server.env(folder / "home")}
     printed = _printed(block, run_file(name, environment=environment, folder=folder, as_test=is_test))
     if is_test:
         assert f"{block.code.count('def test_')} passed" in printed
@@ -159,7 +161,7 @@ def check_scripts(page: str, start: Callable[[Script], MessagesServer], folder: 
         _write({name: text for name, text in block.files.items() if not (folder / name).exists()}, folder)
         done = subprocess.run(
             ["sh", "-eu", "-c", block.code],
-            env={**os.environ, **environment, "PATH": path},
+            env={**os.environ, **_AS_INSTALLED, **environment, "PATH": path},
             cwd=folder,
             capture_output=True,
             text=True,

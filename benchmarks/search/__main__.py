@@ -16,7 +16,7 @@ from rich.console import Console
 
 from .. import report
 from ..machine import machine
-from . import accuracy, confidence, data, first, glossaries, languages, patterns, preload, speed, tokens, vectors
+from . import ablation, accuracy, confidence, data, first, languages, patterns, preload, speed, tokens, vectors
 from .engines import all_engines, engines
 from .ours import VECTORS
 from .regex_engines import REGEX_ENGINES
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"No part is called {unknown[0]!r}. There are: {', '.join(PARTS)}.", highlight=False)
         return 2
     try:
-        needed = not {"accuracy", "confidence", "first", "glossary", "preload"}.isdisjoint(parts)
+        needed = not {"accuracy", "confidence", "first", "preload"}.isdisjoint(parts)
         datasets = _datasets(options.data, quick=options.quick) if needed else []
     except (OSError, ValueError) as error:  # before anything is measured for minutes
         console.print(str(error), highlight=False, markup=False, soft_wrap=True)
@@ -131,8 +131,8 @@ def _figures(
         return preload.measure(datasets, progress, 30 if quick else None)
     if part == "vectors":
         return vectors.measure(vectors.QUICK_SIZES if quick else vectors.SIZES, progress)
-    if part == "glossary":
-        return glossaries.measure(datasets, progress)
+    if part == "ablation":
+        return ablation.measure(progress, 60 if quick else None)
     if part == "speed":
         sizes, rounds, seconds = (speed.QUICK_SIZES, 1, 0.2) if quick else (speed.SIZES, 3, 1.0)
         return speed.measure(list(all_engines().values()), sizes, rounds, seconds, progress)

@@ -10,7 +10,7 @@ from typing import Any
 
 SHIPPED = Path(__file__).parent.parent / "data" / "drawer"
 EVERYDAY = SHIPPED.with_name("errands")
-"""Questions as people talk, and in other languages: what glossaries are for."""
+"""Questions in words that the tools do not have, and in other languages."""
 
 _TALK = "talk-"
 

@@ -1,4 +1,4 @@
-"""Questions in six languages about tools described in English: by words, where the glossaries help, and by default.
+"""Questions in six languages about tools described in English: by words, and by default.
 
 The tools are those of the servers that were written for the encoder's training; the questions are not trained on.
 """

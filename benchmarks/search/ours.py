@@ -70,13 +70,6 @@ class Lexical:
         return loaded
 
 
-class Unaided(Lexical):
-    """The same without the glossaries that come with hikidashi."""
-
-    def _options(self) -> dict[str, Any]:
-        return super()._options() | {"glossary": False}
-
-
 class Hybrid(Lexical):
     """A `ToolCatalog` as a user gets it who installs hikidashi: by words and by meaning, its limits raised."""
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 from ..machine import Machine
+from .ablation import Ablation
 from .accuracy import Accuracy
 from .confidence import Confidence
 from .first import First
@@ -23,7 +24,7 @@ PARTS = {
     "languages": "recall for questions in six languages about tools described in English",
     "preload": "how often the tools for a question are loaded with it, at 3, 5 and 8 tools; how often talk loads any",
     "first": "the build and the first question of each kind, beside FastMCP",
-    "glossary": "recall with and without glossaries: everyday English, six other languages; talk that no tool serves",
+    "ablation": "what each part of the engine brings on the shipped sets: clauses, words, synonyms, corrections, …",
     "speed": "build, add, save, load, p50, p99 and memory at 100 to 100,000 tools",
     "vectors": "embedding 1,000 and 10,000 tools once: time, processor time, size",
     "regex": "hostile and ordinary patterns over 10,000 tools",
@@ -44,7 +45,7 @@ class Run:
     languages: list[Accuracy] = field(default_factory=list[Accuracy])
     preload: list[Preloaded] = field(default_factory=list[Preloaded])
     first: list[First] = field(default_factory=list[First])
-    glossary: list[Accuracy] = field(default_factory=list[Accuracy])
+    ablation: list[Ablation] = field(default_factory=list[Ablation])
     speed: list[Speed] = field(default_factory=list[Speed])
     vectors: list[Vectors] = field(default_factory=list[Vectors])
     regex: list[Searched] = field(default_factory=list[Searched])

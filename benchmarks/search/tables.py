@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..report import amount, times
+from .ablation import Ablation
 from .accuracy import DEPTHS, FEW, Accuracy
 from .confidence import Confidence
 from .engines import OURS, WORDS
@@ -41,8 +42,8 @@ def tables(run: Run, parts: Container[str] = PARTS) -> Iterable[Table]:
         yield hit_rates(run.preload)
     if "first" in parts and run.first:
         yield firsts(run.first)
-    if "glossary" in parts and run.glossary:
-        yield glossary_gains(run.glossary)
+    if "ablation" in parts and run.ablation:
+        yield gains(run.ablation)
     if "speed" in parts and run.speed:
         yield speeds(run.speed, run.missing)
     if "vectors" in parts and run.vectors:
@@ -205,18 +206,15 @@ def firsts(rows: Sequence[First]) -> Table:
     return grid
 
 
-def glossary_gains(rows: Sequence[Accuracy]) -> Table:
-    """A row per data set and kind of question: recall@5, or how often nothing is found where no tool serves."""
-    engines = _unique(row.engine for row in rows)
-    grid = _grid("glossary", "recall@5 in percent; for talk and wishes that no tool serves, how often nothing is found")
-    _columns(grid, ("data set", "questions", *engines), left=2)
+def gains(rows: Sequence[Ablation]) -> Table:
+    """A row per data set and kind of question, a column per part of the engine that is left out."""
+    without = _unique(row.without for row in rows)
+    grid = _grid("ablation", "recall@5 in percent without a part of the engine; talk: how often it is held back")
+    _columns(grid, ("data set", "questions", *(name or "all of it" for name in without)), left=2)
     for dataset in _unique(row.dataset for row in rows):
         here = [row for row in rows if row.dataset == dataset]
-        served = {split: [row.splits[split] for row in here] for split in here[0].splits}
-        served = served or {"all": [row.recall[5] for row in here]}
-        unserved = {split: [row.empty_splits[split] for row in here] for split in here[0].empty_splits}
-        for split, figures in (served | unserved).items():
-            grid.add_row(dataset, split or "others", *_best_bold(figures))
+        for split in here[0].shares:
+            grid.add_row(dataset, split, *_best_bold([row.shares[split] for row in here]))
         grid.add_section()
     return grid
 

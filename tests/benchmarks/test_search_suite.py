@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from benchmarks.machine import Machine
-from benchmarks.search import catalogue, first, pictures, probe, tables, tokens
+from benchmarks.search import ablation, catalogue, first, pictures, probe, tables, tokens
 from benchmarks.search.__main__ import main
 from benchmarks.search.accuracy import Accuracy, ndcg, recall, scored
 from benchmarks.search.confidence import FOLDER, Asked, judged, questions
@@ -84,7 +84,7 @@ def test_a_shipped_set_says_its_licence_and_its_size(folder: Path) -> None:
     assert meta["splits"].keys() == {question.split for question in dataset.questions}
 
 
-def test_the_set_for_glossaries_has_people_s_questions_and_six_other_languages() -> None:
+def test_the_everyday_set_has_people_s_questions_and_six_other_languages() -> None:
     dataset = load(EVERYDAY)
     splits = Counter(question.split for question in dataset.questions)
     assert splits["people"] >= 150
@@ -93,12 +93,15 @@ def test_the_set_for_glossaries_has_people_s_questions_and_six_other_languages()
     assert not any(is_japanese(tool["description"]) for tool in dataset.tools)
 
 
-def test_glossaries_help_where_people_use_other_words(tmp_path: Path) -> None:
+def test_what_a_part_of_the_search_brings_shows_where_it_is_left_out(tmp_path: Path) -> None:
     target = tmp_path / "search.json"
-    assert main(["glossary", "--quick", "--no-plot", "--json", str(target)]) == 0
-    figures = json.loads(target.read_text(encoding="utf-8"))["glossary"]
-    with_them, without = (row["splits"] for row in figures if row["dataset"] == EVERYDAY.name)
-    assert {split: with_them[split] > without[split] for split in without} == dict.fromkeys(without, True)
+    assert main(["ablation", "--quick", "--no-plot", "--json", str(target)]) == 0
+    rows = json.loads(target.read_text(encoding="utf-8"))["ablation"]
+    shares = {(row["dataset"], row["without"]): row["shares"] for row in rows}
+    assert {without for _, without in shares} == {*ablation.PARTS}
+    assert shares["errands", ""]["de-en"] > shares["errands", "meaning"]["de-en"]
+    assert shares["drawer, misspelled", ""]["all"] >= shares["drawer, misspelled", "corrections"]["all"]
+    assert shares["drawer", ""]["talk"] > shares["drawer", "requests"]["talk"]
 
 
 def test_recall_is_the_share_of_the_gold_and_an_alternative_stands_in_for_one() -> None:
@@ -379,7 +382,7 @@ def test_the_command_refuses_a_folder_without_data_and_unknown_parts_and_lists_i
     assert main(["sped"]) == 2
     assert (
         "No part is called 'sped'. There are: accuracy, confidence, languages, preload, first, "
-        "glossary, speed, vectors, regex, tokens." in capsys.readouterr().out
+        "ablation, speed, vectors, regex, tokens." in capsys.readouterr().out
     )
     assert main(["--list"]) == 0
     listed = capsys.readouterr().out
@@ -389,7 +392,7 @@ def test_the_command_refuses_a_folder_without_data_and_unknown_parts_and_lists_i
         "languages",
         "preload",
         "first",
-        "glossary",
+        "ablation",
         "speed",
         "vectors",
         "regex",

@@ -265,7 +265,7 @@ async def tool_search_act(stage: Stage) -> None:
     text = stage.text
     await stage.begin_act(
         text("The same search, in your program", "同じ検索を、自分のプログラムで"),
-        text("Described in English, found in seven languages.", "英語のツールが 7 つの言語で見つかります。"),
+        text("Described in English, found in 16 languages.", "英語のツールが 16 の言語で見つかります。"),
         code="ToolCatalog(tools).search(question)",
     )
     catalog = ToolCatalog(stage.tools)

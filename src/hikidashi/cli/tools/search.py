@@ -44,7 +44,6 @@ _NARROWEST = 10  # columns for what a tool does
 _NARROW = 40  # columns: in fewer, no line is cut
 _SELECT = "select:"
 _NAMED = "These tools were named: nothing was ranked."
-_WORDS_ALONE = "Ranked by words alone: the encoder reads English, and words that a glossary translates."
 
 
 def search(
@@ -64,7 +63,7 @@ def search(
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Show how much of a score is from words and from meaning, and what was held back."
+            "--explain", help="Show how a score was made, how likely the first tool is right, and what was held back."
         ),
     ] = False,
     overlay: OverlayOption = None,
@@ -73,8 +72,8 @@ def search(
 ) -> None:
     """Show which tools a search finds, best first, and which of their words matched.
 
-    An arrow is a translation or a corrected spelling: 送信→send. A question mark is a tool that the search is not
-    confident of: the nearest there is. Exit code 1 means that nothing was found.
+    An arrow is a corrected spelling or another word for the same: mial→mail, bill→invoice. A question mark is a tool
+    that the search is not confident of: the nearest there is. Exit code 1 means that nothing was found.
     """
     from hikidashi.search.engine.match import Explanation
     from hikidashi.search.overlay import overlay_of
@@ -116,12 +115,13 @@ def _print_matches(
             answer["unknown"] = unknown
         if explain:
             answer |= {"held_back": _as_json(found.held_back), "words": found.words, "read": found.read}
+            if found.matches and not regex:
+                answer["probability"] = round(found.matches[0].probability, 4)
             if found.nearest is not None:
                 answer["nearest"] = {"name": found.nearest[0], "nearness": round(found.nearest[1], 4)}
         print_json(answer)
         return
-    is_hybrid = explain and loaded.catalog.ranker == "hybrid" and not regex
-    shares = is_hybrid and loaded.catalog.ranks_by_meaning(query)
+    shares = explain and not regex and loaded.catalog.ranks_by_meaning(query)
     if found.matches:
         _print_table(console, found.matches, shares=shares)
     else:
@@ -131,9 +131,7 @@ def _print_matches(
     if explain and query.strip().startswith(_SELECT):
         print_wrapped(console, Text(_NAMED))
     elif explain:
-        if is_hybrid and not shares:
-            print_wrapped(console, Text(_WORDS_ALONE))
-        print_wrapped(console, *_of_meaning(query, found))
+        print_wrapped(console, *_of_confidence(found, regex=regex), *_of_meaning(query, found))
         _print_explanation(console, found, shares=shares, regex=regex)
 
 
@@ -217,21 +215,31 @@ def _shares(match: ToolMatch) -> Text:
     return Text.assemble((f"{words:.2f}", "cyan"), " by words + ", (f"{score - words:.2f}", "magenta"), " by meaning")
 
 
+def _of_confidence(found: Explanation, *, regex: bool) -> list[Text]:
+    """How likely the first match is right."""
+    if regex or not found.matches:
+        return []
+    return [
+        Text("Confidence", "bold"),
+        Text(f"The first tool is right with a probability of {_sure(found.matches[0])}."),
+    ]
+
+
+def _sure(match: ToolMatch) -> str:
+    """A probability that is never rounded to certainty."""
+    return f"{min(max(match.probability, 0.01), 0.99):.0%}"
+
+
 def _of_meaning(query: str, found: Explanation) -> list[Text]:
-    """What the encoder has read, if that is not the question itself, and how near the nearest tool is if none is."""
+    """What the encoder has read, if that is not the question itself, and how near the nearest tool is if in doubt."""
     lines: list[Text] = []
     if found.read and found.read.split() != query.split():
         lines.append(Text.assemble("The encoder read: ", (clean(found.read), "magenta")))
-    if found.nearest is not None and not found.matches:
+    if found.nearest is not None and not found.matches[0].confident:
         name, nearness = found.nearest
-        lines.append(Text.assemble("Nearest in meaning: ", (clean(name), "green"), f", {_how_near(nearness)}"))
+        share = f", at {max(nearness, 0.0):.0%} of the similarity that is usually enough."
+        lines.append(Text.assemble("Nearest in meaning: ", (clean(name), "green"), share))
     return [Text("Meaning", "bold"), *lines] if lines else []
-
-
-def _how_near(nearness: float) -> str:
-    if nearness >= 1:
-        return "near enough, but the question reads like talk, or too little of it was read."
-    return f"at {max(nearness, 0.0):.0%} of the similarity that is needed."
 
 
 def _print_explanation(console: Console, found: Explanation, *, shares: bool, regex: bool) -> None:

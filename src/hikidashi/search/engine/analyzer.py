@@ -383,7 +383,7 @@ def _derived(word: str) -> str:
     return word
 
 
-# Spelling variants and short forms, which are indexed as one term. Synonyms are in `glossaries/en.tsv`.
+# Spelling variants and short forms, which are indexed as one term. Synonyms are in `synonyms.tsv`.
 _SAME = """
     administrator: admin admins
     advertisement: ad ads advert adverts
