@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import Event
+from typing import Any
 
 from benchmarks.search.data import SHIPPED, load
 
 from hikidashi import Tool, from_function
-from hikidashi.search import ToolCatalog, ToolMatch
+from hikidashi.search import Embedder, ToolCatalog, ToolMatch
 from hikidashi.testing import call
 
 __all__ = [
@@ -104,7 +105,10 @@ def by_words_at_first() -> tuple[ToolCatalog, Event]:
             assert let.wait(60)
         return [[1.0, 1.0] if "archive" in text.lower() or "close it" in text else [1.0, -1.0] for text in texts]
 
-    return ToolCatalog(drawer(), embed=embed), let
+    def asks(vectors: Any) -> list[float]:
+        return [0.98 if vector[1] > 0 else 0.02 for vector in vectors]
+
+    return ToolCatalog(drawer(), embed=Embedder(embed=embed, request=asks, floor=0.95)), let
 
 
 class Failing(ToolCatalog):

@@ -21,7 +21,7 @@ from .options import CheckedOptions
 
 logger = logging.getLogger("hikidashi")
 
-_LIKELY = 0.15  # the least probability that the first tool is right: below, half of the messages are talk
+_LIKELY = 0.15  # by words alone, the least probability that the first tool is right
 _MOST = 4  # the default bound of a conversation, in tools of one message
 _REMEMBERED = 1_000  # messages
 
@@ -69,7 +69,7 @@ class MessageSearch:
                 logger.debug("%r was not searched for: %s", request, error)
                 continue
             best = next(iter(matches), None)
-            if best and (best.confident or best.nearness is None) and best.probability >= _LIKELY:
+            if best and (best.confident or (best.nearness is None and best.probability >= _LIKELY)):
                 rankings.append([match.name for match in matches])
         return rankings
 

@@ -68,15 +68,16 @@ async def stdio_transport(
                 diagnostics.feed(stderr.read().encode())
         return
     loop = asyncio.get_running_loop()
-    process, streams = await loop.subprocess_exec(
-        lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
-        server.command,
-        *server.args,
-        env=get_default_environment() | dict(server.env),
-        stderr=subprocess.PIPE,  # never a file: a server may write more than a disk holds
-        cwd=server.cwd,
-        start_new_session=True,
-    )
+    with anyio.CancelScope(shield=True):  # of a start that is cancelled, asyncio leaves the process and its pipes
+        process, streams = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
+            server.command,
+            *server.args,
+            env=get_default_environment() | dict(server.env),
+            stderr=subprocess.PIPE,  # never a file: a server may write more than a disk holds
+            cwd=server.cwd,
+            start_new_session=True,
+        )
     stdin, stdout, stderr = streams.stdin, streams.stdout, streams.stderr
     assert stdin is not None
     assert stdout is not None

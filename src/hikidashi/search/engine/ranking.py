@@ -56,7 +56,7 @@ class _Judge:
 # well they do. Whether there is a tool for the question, and whether the first one is right.
 _SERVED = _Judge(meaning=10.0, request=1.3, rare=1.6, share=0.5, constant=-11.6)
 _RIGHT = _Judge(meaning=3.3, request=0.26, rare=0.3, gap=11.4, constant=-5.9)
-_SERVED_BY_WORDS = _Judge(request=1.3, rare=4.5, share=5.0, constant=-3.9)
+_SERVED_BY_WORDS = _Judge(request=0.5, rare=4.5, share=5.0, constant=-3.9)
 _RIGHT_BY_WORDS = _Judge(rare=1.1, share=3.0, gap=1.2, constant=-2.3)
 # What words must give more where no tool is near: names and terms that no encoder knows are found so. With 1, wishes
 # that no tool serves are answered with confidence twice as often.
@@ -159,10 +159,14 @@ def _judged(ranking: Ranking, question: Question, index: Index, words: float, me
     return Ranking(
         ranking.hits,
         "" if served >= 0 else _doubt(question, index, first.number, meaning),
-        1 / (1 + exp(-right.logit(*evidence))),
+        min(_probability(right.logit(*evidence)), _probability(served)),  # none is right where there is none
         is_by_meaning=served >= 0 > by_words,
         least=_OF_BEST * first.score,
     )
+
+
+def _probability(logit: float) -> float:
+    return 1 / (1 + exp(-logit))
 
 
 def _odds(meaning: Meaning | None) -> float:
@@ -178,11 +182,12 @@ def _doubt(question: Question, index: Index, best: int, meaning: Meaning | None)
     if meaning is not None and meaning.request is not None and meaning.request < 1 / 2:
         return "The question reads like talk rather than a request."
     terms = [term for term in question.weights if index.has(best, term) and not is_inflection(term)]
-    missing = [word for word in question.missing if not is_inflection(word)]
+    matched = {question.sources[term] for term in terms}
+    missing = [word for word in question.missing if not is_inflection(word) and word not in matched]
     reason = f"Only {_listed(map(question.shown, terms))} of the question matches" if terms else "No word matches"
     if missing and terms:
         reason += f": no tool has {_listed(missing)}"
-    return f"{reason}." if meaning is None else f"{reason}, and no tool is near in meaning."
+    return f"{reason}." if meaning is None else f"{reason}, and no tool is near enough in meaning."
 
 
 def _listed(words: Iterable[str]) -> str:
