@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
-from hikidashi.search.engine import question, ranking, vectors
+from hikidashi.search.engine import meaning, question, ranking
 
 from .accuracy import scored
 from .data import EVERYDAY, SHIPPED, Dataset, Question, load
@@ -39,7 +39,7 @@ def _no_corrections(*_: object) -> bool:
 _Part = tuple[Callable[[Sequence[dict[str, Any]]], Lexical], Callable[[], AbstractContextManager[object]]]
 PARTS: dict[str, _Part] = {
     "": (Hybrid, nullcontext),
-    "clauses": (Hybrid, lambda: patch.object(vectors, "clauses_of", _no_clauses)),
+    "clauses": (Hybrid, lambda: patch.object(meaning, "clauses_of", _no_clauses)),
     "words": (Hybrid, lambda: patch.object(ranking, "_WORDS", 0.0)),
     "meaning": (Lexical, nullcontext),
     "synonyms": (_WithoutSynonyms, nullcontext),

@@ -16,11 +16,15 @@ from .engine.embeddings import Embed, Ranker, chosen
 from .engine.entry import Entry
 from .engine.glossary import Glossary
 from .engine.index import Index, LexicalIndex
-from .engine.limits import (
+from .engine.match import HELD_BACK, Explanation, ToolMatch, explained, matches_of
+from .engine.meaning import Meanings
+from .engine.patterns import Pattern
+from .engine.question import (
     MAX_LIMIT,
     MAX_QUERY,
     MAX_TOOLS,
     SELECT,
+    Question,
     check_count,
     check_limit,
     checked_pattern,
@@ -28,11 +32,8 @@ from .engine.limits import (
     checked_question,
     checked_seconds,
     full,
+    read_question,
 )
-from .engine.match import HELD_BACK, Explanation, ToolMatch, explained, matches_of
-from .engine.meaning import Meanings
-from .engine.patterns import Pattern
-from .engine.question import Question, read_question
 from .engine.ranking import Ranking, rank
 from .engine.rows import Rows, Snapshot, name_in_pattern, preferring_named, selected, warn_of_missing
 from .overlay import Overlay, entry_with, overlay_of

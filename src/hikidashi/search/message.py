@@ -8,8 +8,6 @@ from typing import Any, cast
 
 from .engine.question import clauses_of
 
-__all__ = ["requests_in", "text_of"]
-
 _PARTS = 8  # sentences of a message that are searched: the first and the last, if there are more
 _LONGEST = 300  # characters of one of them
 _SHORTEST = 2  # words of a clause: `tell Ann`

@@ -68,8 +68,9 @@ async def stdio_transport(
                 diagnostics.feed(stderr.read().encode())
         return
     loop = asyncio.get_running_loop()
+    started = None
     with anyio.CancelScope(shield=True):  # of a start that is cancelled, asyncio leaves the process and its pipes
-        process, streams = await loop.subprocess_exec(
+        started = await loop.subprocess_exec(
             lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
             server.command,
             *server.args,
@@ -78,6 +79,8 @@ async def stdio_transport(
             cwd=server.cwd,
             start_new_session=True,
         )
+    assert started is not None
+    process, streams = started
     stdin, stdout, stderr = streams.stdin, streams.stdout, streams.stderr
     assert stdin is not None
     assert stdout is not None

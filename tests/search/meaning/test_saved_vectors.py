@@ -12,8 +12,8 @@ from hikidashi.errors import ToolSearchError
 from hikidashi.search import Embedder, ToolCatalog
 from hikidashi.search.engine import saved
 from hikidashi.search.engine.index import Index
+from hikidashi.search.engine.meaning import StoredVectors
 from hikidashi.search.engine.rows import Rows
-from hikidashi.search.engine.vectors import StoredVectors
 
 TOOLS = [{"name": f"tool_{number}", "description": f"mail number {number}"} for number in range(5)]
 

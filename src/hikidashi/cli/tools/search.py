@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hikidashi.search import ToolMatch
     from hikidashi.search.engine.match import Explanation
 
-__all__ = ["EXAMPLES", "search"]
-
 EXAMPLES = """\b
 Examples:
   hikidashi tools search "send a message" --catalog tools.json

@@ -16,8 +16,6 @@ from hikidashi.search.tuning.tune import Outcome
 from ..output import clean, counted, wrapped
 from .catalog import Loaded
 
-__all__ = ["print_outcome"]
-
 _NAMED = 10
 _LEGEND = (
     "recall@5 is the share of the right tools among the first five results, first hit how often a right tool comes "

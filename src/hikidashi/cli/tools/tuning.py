@@ -31,8 +31,6 @@ from .catalog import load
 if TYPE_CHECKING:
     from hikidashi.search.tuning.tune import Progress as Report
 
-__all__ = ["remove_tuned", "run_tune"]
-
 _STAGES = {
     "tools": "Embedding tools",
     "measuring": "Searching without a tune",

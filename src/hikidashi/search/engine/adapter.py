@@ -26,18 +26,6 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-__all__ = [
-    "Adapter",
-    "Tune",
-    "adapter_path",
-    "installed_adapters",
-    "load_adapter",
-    "previous_path",
-    "remove_adapter",
-    "save_adapter",
-    "tune_at",
-]
-
 logger = logging.getLogger("hikidashi")
 
 _MAX_NAME = 100  # characters of the encoder's name in the file name; the file has the whole name

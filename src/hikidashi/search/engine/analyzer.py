@@ -14,24 +14,6 @@ import unicodedata
 from functools import lru_cache
 from operator import add
 
-__all__ = [
-    "FUNCTION",
-    "FUNCTION_BIGRAMS",
-    "IRREGULAR",
-    "REQUEST",
-    "Analyzer",
-    "fold",
-    "is_inflection",
-    "is_request",
-    "is_unspaced",
-    "name_key",
-    "share_of_word",
-    "spaced_words",
-    "spelling",
-    "stem",
-    "visible",
-]
-
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a0-\u30fa\u30fc-\u30ff\u31f0-\u31ff"

@@ -18,8 +18,6 @@ from .adapter import load_adapter
 from .analyzer import visible
 from .entry import Entry
 
-__all__ = ["RANKER_VARIABLE", "Embed", "Embedder", "Ranker", "chosen", "default_embedder", "embedder_of", "text_of"]
-
 _FLOOR = 0.38  # of the default model: as many questions that a tool serves are below as others are above
 _MOST_LETTERS = 220  # characters of a description: its beginning says what the tool does, and models read 64 tokens
 _MOST_ARGUMENTS = 12

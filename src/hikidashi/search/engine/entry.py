@@ -11,8 +11,6 @@ from typing import Any, cast
 
 from ...errors import ToolValidationError
 
-__all__ = ["Entry", "entry_of"]
-
 _MAX_VALUES = 40  # a longer list is data, such as all currencies, rather than what a tool does
 _MAX_DEPTH = 6  # deeper arguments are rare, and a schema may be recursive
 

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 from ...errors import ToolSearchError
 from .analyzer import fold, is_unspaced, spaced_words, stem
 
-__all__ = ["Found", "Glossary", "synonyms"]
-
 _LINE = "write a word, a tab, and English words divided by `|`"
 
 _KATAKANA = re.compile("[\u30a1-\u30ff]")

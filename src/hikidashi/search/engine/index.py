@@ -28,8 +28,6 @@ from .analyzer import Analyzer
 from .entry import Entry
 from .spelling import Speller
 
-__all__ = ["FIELD_WEIGHTS", "MAX_TERMS", "Index", "LexicalIndex", "Postings", "Vocabulary", "weighted_terms"]
-
 _LARGE = 500  # tools: they take some 25 ms, the longest that a caller should wait for what it may not need at once
 
 

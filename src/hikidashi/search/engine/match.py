@@ -12,8 +12,6 @@ from .index import Index
 from .question import Question
 from .ranking import NEAREST, Hit, Ranking
 
-__all__ = ["HELD_BACK", "Explanation", "ToolMatch", "explained", "matches_of"]
-
 Reasons = Callable[[Entry], dict[str, tuple[str, ...]]]
 
 

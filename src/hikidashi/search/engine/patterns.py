@@ -16,8 +16,6 @@ from ...errors import ToolSearchError
 from .analyzer import visible
 from .entry import Entry
 
-__all__ = ["MAX_PATTERN", "Pattern", "searchable_text"]
-
 MAX_PATTERN = 200
 _MAX_TEXT = 10_000  # characters per tool: far above what tools have, so that no tool takes all the time
 # A search should take at most 50 ms: it is aborted after 35, and the last text takes at most 10 more, at 100 million

@@ -14,8 +14,6 @@ from .analyzer import is_inflection, whole_words
 from .index import Index
 from .question import Question
 
-__all__ = ["NEAREST", "Meaning", "Ranking", "rank"]
-
 NEAREST = 3  # hits shown when the search is confident of none: enough to recognise the right one
 
 _CANDIDATES = 50  # hits of each kind that are scored: more do not change the first ten

@@ -15,22 +15,10 @@ from pathlib import Path
 from ...errors import ToolSearchError, ToolValidationError
 from .analyzer import FUNCTION, name_key
 from .entry import Entry, entry_of
-from .limits import MAX_LIMIT
 from .match import ToolMatch
 from .patterns import searchable_text
-from .question import literals
+from .question import MAX_LIMIT, literals
 from .ranking import Hit, Ranking
-
-__all__ = [
-    "Rows",
-    "Snapshot",
-    "is_identifier",
-    "name_in_pattern",
-    "names_listed",
-    "preferring_named",
-    "selected",
-    "warn_of_missing",
-]
 
 _BATCH = 256  # texts per batch: most patterns match enough tools in the first
 _MIN_PART = 3  # letters: shorter parts are in too many names

@@ -22,10 +22,8 @@ from ...common.files import replace_file
 from ...errors import ToolSearchError
 from .entry import Entry
 from .index import Index, Postings
+from .meaning import StoredVectors
 from .rows import Rows
-from .vectors import StoredVectors
-
-__all__ = ["FORMAT_VERSION", "NAME", "RULES_VERSION", "digest_of", "read", "write"]
 
 NAME = b"hikidashi catalogue "  # the first bytes of a file of any version
 FORMAT_VERSION = 6

@@ -12,8 +12,6 @@ from collections.abc import Container, Iterable
 
 from .analyzer import IRREGULAR, stem
 
-__all__ = ["Speller"]
-
 # Shorter words have too many neighbours (`send`, `sand`, `lend`), unless a letter is missing or two are swapped.
 _MIN_LETTERS = 5
 _MIN_STEM = 3  # `tabl`, `not` in `note`

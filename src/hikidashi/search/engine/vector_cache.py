@@ -12,8 +12,6 @@ from pathlib import Path
 from ...common.files import cache_folder
 from ...common.sqlite import closed_on_error, connect, make_database_private, transaction
 
-__all__ = ["VectorCache"]
-
 logger = logging.getLogger("hikidashi")
 _BATCH = 500  # old builds of SQLite take at most 999 variables
 _PATIENCE = 5.0  # seconds to wait for another process, the first time

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from ..engine.adapter import Adapter
 
-__all__ = ["Examples", "examples", "train"]
-
 Matrix = NDArray[np.float32]
 
 _RANK = 16  # 32 and 64 are not better

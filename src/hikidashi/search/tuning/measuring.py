@@ -13,19 +13,6 @@ from numpy.typing import NDArray
 from ..catalog import ToolCatalog
 from .questions import Labelled
 
-__all__ = [
-    "DEPTH",
-    "Change",
-    "Confident",
-    "Figure",
-    "Measured",
-    "change_of",
-    "figure",
-    "measured",
-    "scored",
-    "with_confidence",
-]
-
 DEPTH = 5
 """How many results of a search are looked at."""
 _RESAMPLES = 2_000

@@ -15,8 +15,6 @@ from ..engine.analyzer import fold, visible
 from ..log_report import BY_WORDS, missed_searches
 from ..log_sqlite import SearchLog
 
-__all__ = ["Labelled", "Selection", "is_recorded", "read_questions", "select"]
-
 _T = TypeVar("_T")
 
 # The names of the two fields, and other usual ones, which count only where these are missing.

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from ..catalog import MAX_QUERY, ToolCatalog
 from ..engine.adapter import Adapter, Tune
 from ..engine.embeddings import Embedder, text_of
-from ..engine.vectors import Vectorizer
+from ..engine.meaning import Vectorizer
 from ..overlay import Overlay, entry_with
 from ._training import examples, train
 from .measuring import Change, Confident, Measured, change_of, measured, scored, with_confidence
 from .questions import Labelled, Selection, select
-
-__all__ = ["FEWEST", "Outcome", "Progress", "Stage", "tune"]
 
 Matrix = NDArray[np.float32]
 Stage = Literal["tools", "measuring", "everyday", "training", "held out", "other sentences"]

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...search.engine.embeddings import Embedder, embedder_of
-from ...search.engine.vectors import Vectorizer
+from ...search.engine.meaning import Vectorizer
 
 if TYPE_CHECKING:
     from .index import FoundPassage
