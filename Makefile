@@ -38,8 +38,8 @@ INSTALL_newest = $(BIN)/python -m pip install --quiet --upgrade --upgrade-strate
 run: setup ## the tour: a thousand tools behind one server, and the real Claude Code CLI
 	@$(BIN)/hikidashi tour --docs README.md --docs README.ja.md --docs docs
 
-test: setup ## the tests (ARGS=tests/gateway: some of them; COVERAGE=1: with coverage)
-	@$(BIN)/python -m $(if $(COVERAGE),tests.measured,pytest) -n 3 --dist worksteal $(ARGS)
+test: setup ## the tests (ARGS=tests/gateway: some of them; COVERAGE=1: with coverage; AGAIN=1: failures once more, alone)
+	@$(BIN)/python -m $(if $(COVERAGE),tests.measured,$(if $(AGAIN),tests.again,pytest)) -n 3 --dist worksteal $(ARGS)
 
 lint: setup ## ruff format, ruff check, pyright strict
 	@$(BIN)/ruff format --check .
