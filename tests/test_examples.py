@@ -130,6 +130,7 @@ async def test_the_thousand_tools_of_a_company_work_on_its_records() -> None:
 async def test_one_config_puts_them_all_behind_one_server_wherever_it_is_started(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     environment |= {name: str(tmp_path) for name in ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")}
+    environment["HIKIDASHI_RANKER"] = ""  # by meaning, too
     arguments = ["serve", "--config", str(EXAMPLES / "mcp.json"), "--yes", "--no-daemon"]
     started = StdioServerParameters(command="hikidashi", args=arguments, env=environment, cwd=tmp_path)
     first: dict[str, str] = {}

@@ -306,13 +306,6 @@ def test_without_the_extra_the_command_to_run_is_named(
     assert invoke("tune", "--remove").stdout == "No tune is installed.\n"
 
 
-def test_explain_says_why_a_score_has_no_part_by_meaning(catalog: str) -> None:
-    result = invoke("search", "возврат средств payment", "--catalog", catalog, "--explain")
-    text = " ".join(result.stdout.split())
-    assert "Ranked by words alone: the encoder reads English" in text
-    assert "by meaning" not in text
-
-
 def test_explain_shows_the_part_of_words_and_of_meaning_in_each_score(catalog: str) -> None:
     result = invoke(
         "search", "send the customer a message about the payment", "--explain", "--catalog", catalog, "--limit", "2"

@@ -139,7 +139,7 @@ async def test_many_new_tools_are_found_by_words_at_once_until_they_are_embedded
     finder = finder_of(*(f"rain_radar_{number}" for number in range(101)))
     async with running(finder):
         with pytest.raises(StopIteration):  # it ends without giving up control once
-            finder.prepare(QUESTION).send(None)
+            finder.prepare("rain_radar_7").send(None)
         before = [finder.search(query, down={}).names for query in (QUESTION, "rain radar")]
         await until(lambda: bool(encoder.threads))  # by the search before, although it did not wait
         encoder.let.set()

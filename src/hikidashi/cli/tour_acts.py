@@ -47,11 +47,11 @@ Diary = list[str]
 
 _FOR_TOOLS = (
     "cancel my meeting room booking",
-    "有給休暇の申請を出したい",
+    "休暇申請を作成",
     "Termin verschieben",
     "exporter tous les contrats",
-    "crear un ticket de soporte",
-    "创建新的发票",
+    "actualizar el ticket de soporte",
+    "添加任务",
     "회의실 예약 취소",
     "why is the sky blue",
 )

@@ -139,6 +139,7 @@ _MAX_NAMES = 30  # in the answer to an unknown name that is similar to none
 _MAX_NOTES = 5
 _LONGEST_REASON = 400
 _A_MOMENT = 1.0  # seconds: enough for the model and a few tools
+_PATIENCE = 10.0  # seconds: a question in another language has no word of the tools, and 1,000 take 2 to embed
 _FEW = 100
 _TURN = 1.0  # seconds after which a thread is asked for again: one that was abandoned ends then
 
@@ -230,7 +231,7 @@ class Finder:
         self._missing = total - done
 
     async def prepare(self, query: str) -> None:
-        """Embed new tools, and wait a moment for it if they are few; searches are by words until it is done.
+        """Embed new tools, and wait for it if they are few or words find nothing; else searches are by words meanwhile.
 
         Args:
             query: What is searched for; one that is ranked by words in any case waits for nothing.
@@ -241,8 +242,9 @@ class Finder:
         if self.catalog.is_ready or not len(self.catalog):
             return
         self.embed()
-        if self._missing <= _FEW and self.catalog.ranks_by_meaning(query):
-            with anyio.move_on_after(_A_MOMENT):
+        if self.catalog.ranks_by_meaning(query):
+            is_found = any(match.confident for match in self.catalog.search(query, limit=1, by_meaning=False))
+            with anyio.move_on_after(_PATIENCE if not is_found else _A_MOMENT if self._missing <= _FEW else 0):
                 await self._embedded.wait()
         if self._failure is not None:
             raise self._failure

@@ -40,6 +40,8 @@ from .overlay import Overlay, entry_with, overlay_of
 
 __all__ = ["MAX_LIMIT", "MAX_QUERY", "MAX_TOOLS", "Ranker", "ToolCatalog"]
 
+_PATIENCE = 5.0  # seconds that a question waits for vectors of which no tool has a word: 3,000 tools take as long
+
 
 class ToolCatalog:
     """Tools to search by words, by pattern or by name.
@@ -252,6 +254,8 @@ class ToolCatalog:
         vectors = None
         if meanings is not None and question.has_words and meanings.reads(plain):
             vectors = meanings.question(question.text, self._seen)
+            if vectors is None and not question.weights and meanings.ready(self._seen, _PATIENCE, None):
+                vectors = meanings.question(question.text, self._seen)
         with self._indexed() as index:
             if question.version != index.version:
                 question = self._read(plain, meanings)

@@ -234,7 +234,9 @@ def read_question(
     first = next(iter(sources.values()), "")  # a capital letter does not make the first word a name
     for term in asked:
         source = sources[term]
-        is_value = term in literal or _VALUE.search(source) is not None or (source[0].isupper() and source is not first)
+        token = term if is_unspaced(source) else source  # without spaces, a token is a whole clause: 予定の30分前に
+        is_name = source[0].isupper() and source is not first
+        is_value = term in literal or is_name or _VALUE.search(token) is not None
         if term in vocabulary:
             if term not in question.weights:
                 question.weights[term] = _IN_LITERAL if term in literal else 1.0
@@ -243,7 +245,7 @@ def read_question(
                 question.values.add(term)
         elif term not in glossed and not is_value:
             word = spelling(term, source)
-            may_be_typo = term not in has_synonym and not is_word(word)
+            may_be_typo = term not in has_synonym and not (is_word(word) or is_word(term))
             if not (may_be_typo and _add_corrections(question, term, word, vocabulary)):
                 question.missing.append(word)
     question.text = _respelled(question)

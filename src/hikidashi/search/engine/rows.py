@@ -268,7 +268,7 @@ def _with_part_of_name(rows: Rows, query: str, ranking: Ranking, limit: int) -> 
         return ranking.preferring(named[:limit])
     # The encoder reads a piece of a name as near to that name: such nearness is spelling, not meaning.
     is_spelling = ranking.is_by_meaning and ranking.hits[0].number in named
-    if ranking.hits and not is_spelling:
+    if ranking.hits and not (named and (ranking.doubt or is_spelling)):
         return ranking
     return Ranking([Hit(number, 1.0) for number in named[:limit]], f"Only a piece of a word in its name is {query!r}.")
 

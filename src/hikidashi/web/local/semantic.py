@@ -1,7 +1,7 @@
 """Hybrid ranking: passages found by words are reranked with embedding similarity.
 
-The model is that of the tool search (`search.engine.embeddings`): the extra `semantic`, or a custom function. A query
-in a language that the model does not support is ranked by words alone.
+The model is that of the tool search (`search.engine.embeddings`), which comes with hikidashi, or a custom function. A
+query in a language that the model does not support is ranked by words alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SemanticRanker:
     """Ranks passages by words and by embedding similarity.
 
     Args:
-        embed: A function from texts to vectors; the model of the extra `semantic` if None.
+        embed: A function from texts to vectors; the model that comes with hikidashi if None.
 
     Raises:
         MissingExtra: there is no model.
