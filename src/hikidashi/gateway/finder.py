@@ -244,8 +244,10 @@ class Finder:
         self.embed()
         if self.catalog.ranks_by_meaning(query):
             is_found = any(match.confident for match in self.catalog.search(query, limit=1, by_meaning=False))
-            with anyio.move_on_after(_PATIENCE if not is_found else _A_MOMENT if self._missing <= _FEW else 0):
-                await self._embedded.wait()
+            patience = _PATIENCE if not is_found else _A_MOMENT
+            if not is_found or self._missing <= _FEW:
+                with anyio.move_on_after(patience):
+                    await self._embedded.wait()
         if self._failure is not None:
             raise self._failure
 
