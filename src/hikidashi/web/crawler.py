@@ -311,7 +311,7 @@ class RobotsRules:
     def delay(self) -> float:
         """Seconds between two pages."""
         asked = self.parsed.crawl_delay(AGENT) if self.parsed is not None else None
-        return min(asked or 0.0, LONGEST_DELAY)
+        return min(max(0.0, asked or 0.0), LONGEST_DELAY)  # max(0.0, nan) is 0.0, and protego 0.4 passes on less than 0
 
     def allows(self, url: str) -> bool:
         """Whether `url` may be read."""
