@@ -275,7 +275,7 @@ def test_a_client_that_is_shown_a_search_finds_and_calls_what_it_needs(searcher:
     given = {"source_timezone": "Asia/Tokyo", "time": "12:00", "target_timezone": "UTC"}
     steps: Steps = {
         "tools": ("list_tools",),
-        "found": ("call_tool", "search_tools", {"query": "東京の時刻を変換する"}),
+        "found": ("call_tool", "search_tools", {"query": "convert a time"}),
         "called": ("call_tool", "call_read_tool", {"name": "time__convert_time", "arguments": given}),
         "asked": ("call_tool", "call_tool", {"name": "everything__trigger-elicitation-request", "arguments": {}}),
     }
